@@ -1,0 +1,1 @@
+"""A complete River client and worker runtime for Python."""

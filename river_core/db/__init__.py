@@ -1,0 +1,1 @@
+"""Everything that knows SQL, as values; nothing here does I/O."""

@@ -1,0 +1,125 @@
+"""A statement is a value: a name, its SQL text and its parameters.
+
+The SQL lives in `.sql` files, one folder per dialect, each statement under a `-- name:` line. The
+same names exist in both dialects. A driver runs statements and never learns what a job is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+
+from river_core.errors import ConfigurationError
+
+Parameter = str | int | float | bytes | None
+
+MAX_SCHEMA_LENGTH = 46
+_SCHEMA = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
+_NAME_LINE = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
+_INCLUDE = re.compile(r"/\* INCLUDE: (\w+) \*/")
+_TEMPLATE_SCHEMA = "/* TEMPLATE: schema */"
+_PARAMETER = re.compile(r"(?<![@\w])@(\w+)")
+
+
+class Dialect(StrEnum):
+    """The two databases that River's schema exists for here."""
+
+    POSTGRES = "postgres"
+    SQLITE = "sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement, ready to run. `sql` names its parameters `@name`, as River's own files do."""
+
+    name: str
+    sql: str
+    parameters: Mapping[str, Parameter]
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """The statements of one dialect for one schema.
+
+    An empty schema leaves names to the connection's search_path (SQLite: the main database).
+    """
+
+    dialect: Dialect
+    schema: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError for a schema name that River's clients refuse."""
+        if self.schema and not (_SCHEMA.fullmatch(self.schema) and len(self.schema) <= MAX_SCHEMA_LENGTH):
+            raise ConfigurationError(
+                f"schema {self.schema!r} must match {_SCHEMA.pattern} and have at most {MAX_SCHEMA_LENGTH} "
+                "characters: the notification channels carry it"
+            )
+
+    def statement(self, name: str, **parameters: Parameter) -> Statement:
+        """Return the named statement with its parameters; KeyError for a name that no file has."""
+        return Statement(name, _texts(self.dialect, self.schema)[name], parameters)
+
+    def time(self, moment: datetime | None) -> str | None:
+        """Return an aware time as the text that this dialect's statements take; None stays None."""
+        if moment is None:
+            return None
+        if self.dialect is Dialect.POSTGRES:
+            return moment.isoformat()
+        return sqlite_time(moment)
+
+
+def sqlite_time(moment: datetime) -> str:
+    """Return UTC with exactly three fraction digits, rounded half up, as River stores it on SQLite."""
+    utc = moment.astimezone(UTC)
+    milliseconds = round_half_up(utc.microsecond)
+    whole = utc.replace(microsecond=0, tzinfo=None)
+    if milliseconds == 1000:
+        whole, milliseconds = datetime.fromtimestamp(whole.replace(tzinfo=UTC).timestamp() + 1, UTC), 0
+        whole = whole.replace(tzinfo=None)
+    return f"{whole.isoformat(' ')}.{milliseconds:03d}"
+
+
+def round_half_up(microseconds: int) -> int:
+    """Return microseconds as whole milliseconds, halves toward the future."""
+    return (microseconds + 500) // 1000
+
+
+def qualify(sql: str, schema: str) -> str:
+    """Replace River's template comment by the quoted schema and a dot, or by nothing."""
+    prefix = '"' + schema.replace('"', '""') + '".' if schema else ""
+    return sql.replace(_TEMPLATE_SCHEMA, prefix)
+
+
+@cache
+def parameter_names(sql: str) -> tuple[str, ...]:
+    """Return the names of a statement's parameters in the order of their first use."""
+    return tuple(dict.fromkeys(_PARAMETER.findall(sql)))
+
+
+@cache
+def as_pyformat(sql: str) -> str:
+    """Rewrite `@name` to `%(name)s` for the drivers that want it."""
+    return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
+
+
+@cache
+def _texts(dialect: Dialect, schema: str) -> dict[str, str]:
+    raw: dict[str, str] = {}
+    for entry in sorted(files("river_core.db").joinpath(dialect.value).iterdir(), key=lambda item: item.name):
+        if entry.name.endswith(".sql"):
+            raw.update(_split(entry.read_text("utf-8")))
+    return {name: qualify(_include(text, raw), schema) for name, text in raw.items()}
+
+
+def _split(text: str) -> dict[str, str]:
+    pieces = _NAME_LINE.split(text)
+    return {name: body.strip().rstrip(";") for name, body in zip(pieces[1::2], pieces[2::2], strict=True)}
+
+
+def _include(text: str, raw: dict[str, str]) -> str:
+    return _INCLUDE.sub(lambda match: raw[match.group(1)], text)

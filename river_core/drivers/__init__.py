@@ -1,0 +1,1 @@
+"""Everything that does I/O with a database; nothing here knows what a job is."""

@@ -1,0 +1,88 @@
+"""What a driver is: it connects, adopts the caller's transaction, runs statements and listens.
+
+Errors of the library are wrapped into `river_core.errors.DatabaseError` and its subclasses, chained
+to the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from river_core.db.statement import Sql, Statement
+
+Row = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """One message of a River topic; `payload` is the sender's text. `topic` carries no schema."""
+
+    topic: str
+    payload: str
+
+
+class Connection(Protocol):
+    """One connection, or the caller's own one that was adopted."""
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        """Run a statement and return its rows; an empty list where it returns none."""
+        ...
+
+    def run_script(self, sql: str) -> None:
+        """Run a script of several statements without parameters (migrations)."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Commit at the end, roll back on an exception. On an adopted connection it does neither:
+        the caller's transaction decides."""
+        ...
+
+
+class Listener(Protocol):
+    """One dedicated connection that hears notifications. Used by one thread, woken by any."""
+
+    def wait(self, timeout: float) -> list[Notification]:
+        """Return what arrived, or an empty list after `timeout` seconds or a wake-up.
+
+        Raises OperationalError when the connection is lost.
+        """
+        ...
+
+    def wake(self) -> None:
+        """Make a waiting `wait` return at once; callable from any thread."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection; harmless twice."""
+        ...
+
+
+class Driver(Protocol):
+    """One database that holds River's schema."""
+
+    @property
+    def sql(self) -> Sql:
+        """The statements of this driver's dialect and schema."""
+        ...
+
+    def connect(self) -> AbstractContextManager[Connection]:
+        """Lend a connection of our own; each statement commits by itself outside `transaction()`."""
+        ...
+
+    def ambient(self) -> Connection | None:
+        """The connection given to `river_core.join` around the current call, adopted; else None.
+
+        Raises AmbientTransactionError when that connection belongs to another database or is unusable.
+        """
+        ...
+
+    def listen(self, topics: Sequence[str]) -> Listener:
+        """Open a listener for bare topics such as `river_insert`; raises OperationalError."""
+        ...
+
+    def close(self) -> None:
+        """Close every connection of our own; harmless twice."""
+        ...

@@ -1,0 +1,128 @@
+"""Every error that river_core raises, as one tree.
+
+Exception
+└── RiverError
+    ├── ValidationError (ValueError)      a value was refused before anything was written
+    ├── ConfigurationError (ValueError)   an option of a client, worker or driver is wrong
+    ├── NotFoundError (LookupError)       no such row
+    ├── AmbientTransactionError           the joined connection cannot be used for this insert
+    ├── MigrationError                    the schema cannot be moved as asked
+    ├── UnknownJobKindError               no task is registered under the row's kind
+    ├── JobRowDecodeError                 one row holds what cannot be read; only that attempt fails
+    ├── JobTimeoutError                   a task ran longer than its time-out
+    └── DatabaseError                     what a driver raised, chained to the library's own error
+        ├── OperationalError              the database cannot be reached or does not answer
+        └── RejectedValueError            the database refused a value (SQLSTATE class 22, 23 or 54)
+
+BaseException
+└── ControlFlow                           not errors: they pass through `except Exception` untouched
+    ├── JobCancelError
+    ├── JobSnoozeError
+    └── JobInterruptedError
+"""
+
+from __future__ import annotations
+
+
+class RiverError(Exception):
+    """Base of every error of this package."""
+
+
+class ValidationError(RiverError, ValueError):
+    """A value was refused; nothing was written. The text names the value and the way out."""
+
+
+class ConfigurationError(RiverError, ValueError):
+    """An option of a client, worker or driver is wrong; nothing was started."""
+
+
+class NotFoundError(RiverError, LookupError):
+    """The row that was asked for does not exist."""
+
+
+class AmbientTransactionError(RiverError):
+    """The connection given to `river_core.join` cannot take this insert (other database, closed, aborted)."""
+
+
+class MigrationError(RiverError):
+    """River's schema cannot be moved as asked; the text names the version and the reason."""
+
+
+class UnknownJobKindError(RiverError):
+    """No task is registered under the row's kind (River: UnknownJobKindError)."""
+
+    def __init__(self, kind: str) -> None:
+        """Keep the kind that nobody knows."""
+        super().__init__(f"job kind is not registered in the client's Workers bundle: {kind}")
+        self.kind = kind
+
+
+class JobRowDecodeError(RiverError):
+    """A stored row holds what cannot be read (River: JobRowDecodeError)."""
+
+    def __init__(self, reason: str) -> None:
+        """Start the text as River does, so that its other clients recognise it."""
+        super().__init__(f"job row couldn't be decoded: {reason}")
+
+
+class JobTimeoutError(RiverError):
+    """A task ran longer than its time-out, in seconds (River: job timeout)."""
+
+    def __init__(self, seconds: float) -> None:
+        """Keep the limit that was exceeded, in seconds."""
+        super().__init__(f"job timed out after {seconds:g}s")
+        self.seconds = seconds
+
+
+class DatabaseError(RiverError):
+    """A statement failed; the library's own error is the cause. `sqlstate` is None on SQLite."""
+
+    def __init__(self, message: str, sqlstate: str | None = None) -> None:
+        """Keep the five-character SQLSTATE where the database gave one."""
+        super().__init__(message)
+        self.sqlstate = sqlstate
+
+
+class OperationalError(DatabaseError):
+    """The database cannot be reached, went away, or does not answer in time."""
+
+
+class RejectedValueError(DatabaseError):
+    """The database refused a value: SQLSTATE class 22, 23 or 54, or SQLite's integrity and data errors."""
+
+
+class ControlFlow(BaseException):
+    """Base of what a task raises to direct River, not to report an error.
+
+    They derive from BaseException so that a task's `except Exception`, or an adapter's retry rule,
+    cannot swallow them.
+    """
+
+
+class JobCancelError(ControlFlow):
+    """Raise it to finish the job as `cancelled` (River: JobCancel)."""
+
+    def __init__(self, reason: str | BaseException | None = None) -> None:
+        """Take a reason text or the exception that is the reason."""
+        text = "JobCancelError" if reason is None else f"JobCancelError: {reason}"
+        super().__init__(text)
+        self.reason = reason
+
+
+class JobSnoozeError(ControlFlow):
+    """Raise it to run the job again after `seconds` without consuming an attempt (River: JobSnooze)."""
+
+    def __init__(self, seconds: float) -> None:
+        """Take the delay in seconds, 0 or more; raise ValidationError otherwise."""
+        if not seconds >= 0:
+            raise ValidationError(f"snooze takes 0 or more seconds, not {seconds!r}")
+        super().__init__(f"job snoozed for {seconds:g}s")
+        self.seconds = seconds
+
+
+class JobInterruptedError(ControlFlow):
+    """Raised inside a task when its worker stops without waiting any longer (River: interruption)."""
+
+    def __init__(self, reason: str = "worker is stopping") -> None:
+        """Take the reason that is logged."""
+        super().__init__(reason)

@@ -1,0 +1,183 @@
+"""What runs a job: tasks by kind, and the handle that a running task gets.
+
+River calls a task a worker; here `Task` works one kind and `Registry` is River's Workers bundle.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Protocol
+
+from river_core.errors import ConfigurationError, JobCancelError, JobInterruptedError, ValidationError
+from river_core.insert import InsertManyParams, InsertOpts, InsertResult, JobArgs
+from river_core.job import JobRow
+from river_core.outcome import Outcome
+
+KIND_PATTERN = re.compile(r"\w[\w\-\[\]<>/.·:+]+", re.ASCII)
+RESERVED_METADATA_PREFIX = "river:"
+RESERVED_KINDS = frozenset({"python_task", "python_state"})
+
+
+class Inserter(Protocol):
+    """The part of a client that a running task may use (River: ClientFromContext)."""
+
+    def insert(self, args: JobArgs, insert_opts: InsertOpts | None = None) -> InsertResult:
+        """Insert one job."""
+        ...
+
+    def insert_many(self, jobs: list[InsertManyParams]) -> list[InsertResult]:
+        """Insert several jobs, all or none."""
+        ...
+
+
+class Job:
+    """The running job, as its task sees it (River: Job).
+
+    Used by the thread that runs the task; `stop` alone may be called from others.
+    """
+
+    __slots__ = ("_metadata", "_stopped", "client", "row", "stop_cause")
+
+    def __init__(self, row: JobRow, client: Inserter | None = None) -> None:
+        """Wrap a claimed row."""
+        self.row = row
+        self.client = client
+        self.stop_cause: type[JobCancelError | JobInterruptedError] | None = None
+        self._stopped: threading.Event | None = None
+        self._metadata: dict[str, Any] = {}
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The decoded arguments."""
+        return self.row.args
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the job was cancelled or its worker stops; a long task looks at this now and then."""
+        return self.stop_cause is not None
+
+    def wait_stopped(self, timeout: float | None = None) -> bool:
+        """Wait up to `timeout` seconds for the job to be stopped; return whether it was."""
+        if self._stopped is None:
+            self._stopped = threading.Event()
+        if self.stop_cause is not None:
+            return True
+        return self._stopped.wait(timeout)
+
+    def stop(self, cause: type[JobCancelError | JobInterruptedError]) -> None:
+        """Tell the task to end; the first cause stays."""
+        if self.stop_cause is None:
+            self.stop_cause = cause
+        if self._stopped is not None:
+            self._stopped.set()
+
+    def update_metadata(self, updates: Mapping[str, Any]) -> None:
+        """Merge keys into the row's metadata when the attempt ends, however it ends.
+
+        Raises ValidationError for keys that River reserves.
+        """
+        for key in updates:
+            if key.startswith(RESERVED_METADATA_PREFIX):
+                raise ValidationError(f"metadata key {key!r} is reserved: keys may not start with 'river:'")
+        self._metadata.update(updates)
+
+    def record_output(self, value: Any) -> None:
+        """Store `value` under the metadata key `output` when the attempt ends (River: RecordOutput)."""
+        self._metadata["output"] = value
+
+    @property
+    def metadata_updates(self) -> Mapping[str, Any]:
+        """What `update_metadata` and `record_output` have collected in this attempt."""
+        return self._metadata
+
+
+class Task:
+    """Works the jobs of one kind (River: Worker). Subclass it, or register a function."""
+
+    kind: str = ""
+    kind_aliases: tuple[str, ...] = ()
+    adapter: bool = False
+    """True for the bridge of an adapter, which alone may work a reserved kind."""
+
+    def work(self, job: Job) -> Outcome | None:
+        """Run the job. None means completed; raise to fail, or to cancel or snooze."""
+        raise TypeError(f"{type(self).__name__} defines no work()")
+
+    def timeout(self, job: JobRow) -> float | None:
+        """Return the time-out in seconds, 0 for the worker's default, None for no limit."""
+        return 0
+
+    def next_retry(self, job: JobRow, error: BaseException) -> datetime | None:
+        """Return when to run again after `error`, or None for the worker's retry policy."""
+        return None
+
+    def retries(self, job: JobRow, error: BaseException) -> bool:
+        """Return False to discard the job now instead of trying again (River for Ruby: retry?)."""
+        return True
+
+
+class FunctionTask(Task):
+    """A task made of a function that takes the `Job`."""
+
+    def __init__(self, kind: str, function: Callable[[Job], Outcome | None]) -> None:
+        """Work `kind` by `function`; its return value is ignored unless it is an outcome."""
+        self.kind = kind
+        self.function = function
+
+    def work(self, job: Job) -> Outcome | None:
+        """Call the function."""
+        result = self.function(job)
+        return result if isinstance(result, Outcome) else None
+
+
+class Registry:
+    """Tasks by kind (River: Workers). Each kind, alias included, is known once."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._tasks: dict[str, Task] = {}
+
+    def add(self, task: Task | str, function: Callable[[Job], Any] | None = None) -> Registry:
+        """Register a task, or a function under a kind; return the registry.
+
+        Raises ConfigurationError for a kind that is malformed, reserved or known already.
+        """
+        entry = _as_task(task, function)
+        for kind in (entry.kind, *entry.kind_aliases):
+            if not KIND_PATTERN.fullmatch(kind):
+                raise ConfigurationError(f"kind {kind!r} must match {KIND_PATTERN.pattern}")
+            if kind in RESERVED_KINDS and not entry.adapter:
+                raise ConfigurationError(f"kind {kind!r} is reserved for river_compat; choose another name")
+            if kind in self._tasks:
+                raise ConfigurationError(f"kind {kind!r} is registered already")
+        self._tasks.update(dict.fromkeys((entry.kind, *entry.kind_aliases), entry))
+        return self
+
+    def get(self, kind: str) -> Task | None:
+        """Return the task of a kind, or None."""
+        return self._tasks.get(kind)
+
+    def kinds(self) -> tuple[str, ...]:
+        """Return all known kinds and aliases, in order of registration."""
+        return tuple(self._tasks)
+
+    def __iter__(self) -> Iterator[Task]:
+        """Iterate over the distinct tasks."""
+        return iter(dict.fromkeys(self._tasks.values()))
+
+    def __len__(self) -> int:
+        """Return how many kinds, aliases included, are known."""
+        return len(self._tasks)
+
+
+def _as_task(task: Task | str, function: Callable[[Job], Any] | None) -> Task:
+    if isinstance(task, Task):
+        if function is not None:
+            raise ConfigurationError("give either a Task or a kind and a function, not both")
+        return task
+    if function is None:
+        raise ConfigurationError(f"kind {task!r} was given without a function to run it")
+    return FunctionTask(task, function)
