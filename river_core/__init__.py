@@ -1,1 +1,98 @@
-"""A complete River client and worker runtime for Python."""
+"""A complete River client and worker runtime for Python.
+
+`open_driver` gives a driver for a database URL, `Client` inserts and manages jobs, `Worker` runs them,
+`Migrator` makes the schema. What is named here is the public surface; everything else may change.
+"""
+
+from river_core.ambient import join
+from river_core.client import Client
+from river_core.drivers import open_driver
+from river_core.errors import (
+    AmbientTransactionError,
+    ConfigurationError,
+    ControlFlow,
+    DatabaseError,
+    JobCancelError,
+    JobInterruptedError,
+    JobRowDecodeError,
+    JobRunningError,
+    JobSnoozeError,
+    JobTimeoutError,
+    MigrationError,
+    NotFoundError,
+    OperationalError,
+    RejectedValueError,
+    RiverError,
+    UniqueConflictError,
+    UnknownJobKindError,
+    ValidationError,
+)
+from river_core.insert import (
+    EncodedArgs,
+    InsertManyParams,
+    InsertOpts,
+    InsertParams,
+    InsertResult,
+    JobArgs,
+)
+from river_core.job import AttemptError, JobRow, JobState
+from river_core.migrate import Migrator
+from river_core.notifier import Notifier
+from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Interrupted, Outcome, Snoozed
+from river_core.task import Job, Registry, Task
+from river_core.worker.config import WorkerConfig
+from river_core.worker.events import Event, EventKind
+from river_core.worker.process import run_worker
+from river_core.worker.producer import QueueConfig
+from river_core.worker.worker import Worker
+
+__all__ = [
+    "AmbientTransactionError",
+    "AttemptError",
+    "Cancelled",
+    "Client",
+    "Completed",
+    "ConfigurationError",
+    "ControlFlow",
+    "DatabaseError",
+    "EncodedArgs",
+    "Event",
+    "EventKind",
+    "Failed",
+    "FollowUp",
+    "InsertManyParams",
+    "InsertOpts",
+    "InsertParams",
+    "InsertResult",
+    "Interrupted",
+    "Job",
+    "JobArgs",
+    "JobCancelError",
+    "JobInterruptedError",
+    "JobRow",
+    "JobRowDecodeError",
+    "JobRunningError",
+    "JobSnoozeError",
+    "JobState",
+    "JobTimeoutError",
+    "MigrationError",
+    "Migrator",
+    "NotFoundError",
+    "Notifier",
+    "OperationalError",
+    "Outcome",
+    "QueueConfig",
+    "Registry",
+    "RejectedValueError",
+    "RiverError",
+    "Snoozed",
+    "Task",
+    "UniqueConflictError",
+    "UnknownJobKindError",
+    "ValidationError",
+    "Worker",
+    "WorkerConfig",
+    "join",
+    "open_driver",
+    "run_worker",
+]

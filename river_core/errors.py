@@ -5,6 +5,8 @@ Exception
     ├── ValidationError (ValueError)      a value was refused before anything was written
     ├── ConfigurationError (ValueError)   an option of a client, worker or driver is wrong
     ├── NotFoundError (LookupError)       no such row
+    ├── JobRunningError                   a running job cannot be deleted
+    ├── UniqueConflictError               another job holds the unique key
     ├── AmbientTransactionError           the joined connection cannot be used for this insert
     ├── MigrationError                    the schema cannot be moved as asked
     ├── UnknownJobKindError               no task is registered under the row's kind
@@ -40,6 +42,19 @@ class NotFoundError(RiverError, LookupError):
     """The row that was asked for does not exist."""
 
 
+class JobRunningError(RiverError):
+    """A job that runs cannot be deleted (River: ErrJobRunning); cancel it first."""
+
+
+class UniqueConflictError(RiverError):
+    """The job cannot become available again: another one holds its unique key by now."""
+
+    def __init__(self, job_id: int) -> None:
+        """Keep the id of the job that was to be retried; its row is unchanged."""
+        super().__init__(f"job {job_id} cannot be retried: another job holds its unique key; the row is unchanged")
+        self.job_id = job_id
+
+
 class AmbientTransactionError(RiverError):
     """The connection given to `river_core.join` cannot take this insert (other database, closed, aborted)."""
 
@@ -68,7 +83,7 @@ class JobRowDecodeError(RiverError):
 class JobTimeoutError(RiverError):
     """A task ran longer than its time-out, in seconds (River: job timeout)."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float = 0) -> None:
         """Keep the limit that was exceeded, in seconds."""
         super().__init__(f"job timed out after {seconds:g}s")
         self.seconds = seconds

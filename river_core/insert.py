@@ -31,6 +31,15 @@ class JobArgs(Protocol):
         ...
 
 
+@runtime_checkable
+class JobArgsWithInsertOpts(JobArgs, Protocol):
+    """Arguments whose class has options of its own (River: JobArgsWithInsertOpts)."""
+
+    def insert_opts(self) -> InsertOpts:
+        """Return the options that hold unless the call gives others; `pending` and `state` do not count."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class EncodedArgs:
     """Arguments that are JSON text already."""

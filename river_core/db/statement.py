@@ -23,7 +23,8 @@ _SCHEMA = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 _NAME_LINE = re.compile(r"^-- name: (\w+)[^\n]*\n", re.MULTILINE)
 _INCLUDE = re.compile(r"/\* INCLUDE: (\w+) \*/")
 _TEMPLATE_SCHEMA = "/* TEMPLATE: schema */"
-_PARAMETER = re.compile(r"(?<![@\w])@(\w+)")
+_QUOTED_OR_COMMENT = r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/"
+_PARAMETER = re.compile(rf"(?P<skip>{_QUOTED_OR_COMMENT})|(?<![@\w])@(?P<name>\w+)", re.DOTALL)
 
 
 class Dialect(StrEnum):
@@ -60,7 +61,7 @@ class Sql:
                 "characters: the notification channels carry it"
             )
 
-    def statement(self, name: str, **parameters: Parameter) -> Statement:
+    def statement(self, name: str, /, **parameters: Parameter) -> Statement:
         """Return the named statement with its parameters; KeyError for a name that no file has."""
         return Statement(name, _texts(self.dialect, self.schema)[name], parameters)
 
@@ -98,13 +99,14 @@ def qualify(sql: str, schema: str) -> str:
 @cache
 def parameter_names(sql: str) -> tuple[str, ...]:
     """Return the names of a statement's parameters in the order of their first use."""
-    return tuple(dict.fromkeys(_PARAMETER.findall(sql)))
+    names = (match["name"] for match in _PARAMETER.finditer(sql))
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 @cache
 def as_pyformat(sql: str) -> str:
-    """Rewrite `@name` to `%(name)s` for the drivers that want it."""
-    return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
+    """Rewrite `@name` to `%(name)s` for the drivers that want it; quoted text and comments stay."""
+    return _PARAMETER.sub(lambda match: match["skip"] or f"%({match['name']})s", sql.replace("%", "%%"))
 
 
 @cache
@@ -118,8 +120,13 @@ def _texts(dialect: Dialect, schema: str) -> dict[str, str]:
 
 def _split(text: str) -> dict[str, str]:
     pieces = _NAME_LINE.split(text)
-    return {name: body.strip().rstrip(";") for name, body in zip(pieces[1::2], pieces[2::2], strict=True)}
+    return {name: _bare(body) for name, body in zip(pieces[1::2], pieces[2::2], strict=True)}
+
+
+def _bare(body: str) -> str:
+    lines = [line for line in body.splitlines() if not line.startswith("--")]
+    return "\n".join(lines).strip().rstrip(";")
 
 
 def _include(text: str, raw: dict[str, str]) -> str:
-    return _INCLUDE.sub(lambda match: raw[match.group(1)], text)
+    return _INCLUDE.sub(lambda match: _include(raw[match.group(1)], raw), text)

@@ -24,6 +24,11 @@ class Notification:
     payload: str
 
 
+def type_name(value: object) -> str:
+    """Return the full name of a value's type, for messages."""
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
 class Connection(Protocol):
     """One connection, or the caller's own one that was adopted."""
 
@@ -76,6 +81,13 @@ class Driver(Protocol):
         """The connection given to `river_core.join` around the current call, adopted; else None.
 
         Raises AmbientTransactionError when that connection belongs to another database or is unusable.
+        """
+        ...
+
+    def adopt(self, raw: Any) -> Connection:
+        """Adopt a connection of the driver's library for statements inside its open transaction.
+
+        Raises AmbientTransactionError as `ambient` does.
         """
         ...
 

@@ -1,0 +1,42 @@
+"""Statements that send notifications (River: PGNotifyMany)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from river_core.db.statement import Sql, Statement
+
+TOPIC_INSERT = "river_insert"
+TOPIC_CONTROL = "river_control"
+
+
+def notify_many(sql: Sql, topic: str, payloads: Sequence[str]) -> Statement:
+    """Send texts on a bare topic: on Postgres by pg_notify at commit, on SQLite as rows of the outbox."""
+    return sql.statement(
+        "notify_many", topic=topic, payloads=json.dumps(list(payloads)), schema=sql.schema or None
+    )
+
+
+def insert_payload(queue: str) -> str:
+    """Return what `river_insert` says when jobs became available in a queue."""
+    return json.dumps({"queue": queue}, separators=(",", ":"), ensure_ascii=False)
+
+
+def cancel_payload(job_id: int, queue: str) -> str:
+    """Return what `river_control` says when a job is to be cancelled where it runs."""
+    return _control(action="cancel", job_id=job_id, queue=queue)
+
+
+def pause_payload(queue: str) -> str:
+    """Return what `river_control` says when a queue, or `*`, was paused."""
+    return _control(action="pause", queue=queue)
+
+
+def resume_payload(queue: str) -> str:
+    """Return what `river_control` says when a queue, or `*`, was resumed."""
+    return _control(action="resume", queue=queue)
+
+
+def _control(**fields: str | int) -> str:
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)

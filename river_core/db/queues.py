@@ -1,0 +1,57 @@
+"""Statements on `river_queue`, and its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from river_core.db.statement import Sql, Statement
+from river_core.db.times import decode_time, decode_time_or_none
+
+ALL_QUEUES = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One row of `river_queue` (River: Queue). Times are aware and in UTC."""
+
+    name: str
+    created_at: datetime
+    encoded_metadata: str
+    paused_at: datetime | None
+    updated_at: datetime
+
+
+def decode_queue(row: Sequence[Any]) -> QueueRow:
+    """Return the row that one of the statements below gave."""
+    name, created_at, metadata, paused_at, updated_at = row
+    return QueueRow(
+        name, decode_time(created_at), metadata, decode_time_or_none(paused_at), decode_time(updated_at)
+    )
+
+
+def queue_create_or_set_updated_at(sql: Sql, name: str, now: datetime | None = None) -> Statement:
+    """Make a queue known or say that it is still worked (River: QueueCreateOrSetUpdatedAt)."""
+    return sql.statement("queue_create_or_set_updated_at", name=name, now=sql.time(now))
+
+
+def queue_get(sql: Sql, name: str) -> Statement:
+    """Read one queue (River: QueueGet)."""
+    return sql.statement("queue_get", name=name)
+
+
+def queue_list(sql: Sql, limit: int) -> Statement:
+    """Read up to `limit` queues by name (River: QueueList)."""
+    return sql.statement("queue_list", limit=limit)
+
+
+def queue_pause(sql: Sql, name: str, now: datetime | None = None) -> Statement:
+    """Pause a queue, or all for `*`; returns what was found (River: QueuePause)."""
+    return sql.statement("queue_pause", name=name, now=sql.time(now))
+
+
+def queue_resume(sql: Sql, name: str, now: datetime | None = None) -> Statement:
+    """Resume a queue, or all for `*`; returns what was found (River: QueueResume)."""
+    return sql.statement("queue_resume", name=name, now=sql.time(now))

@@ -1,0 +1,2 @@
+DROP TABLE /* TEMPLATE: schema */river_leader;
+DROP TABLE /* TEMPLATE: schema */river_job;

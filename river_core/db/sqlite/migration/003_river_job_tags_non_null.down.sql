@@ -1,0 +1,2 @@
+-- The placeholder river_job has no tags yet.
+SELECT 1;

@@ -1,0 +1,95 @@
+"""Statements of the running worker on `river_job`: claim, finish, look for cancellations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from river_core.db.statement import Parameter, Sql, Statement
+from river_core.outcome import StateChange
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptChange:
+    """The end of one attempt: which row, which attempt of it, and what is written."""
+
+    job_id: int
+    attempt: int
+    change: StateChange
+
+
+def ping(sql: Sql) -> Statement:
+    """Prove that a connection answers."""
+    return sql.statement("ping")
+
+
+def job_get_available(
+    sql: Sql,
+    queue: str,
+    client_id: str,
+    limit: int,
+    kinds: Sequence[str] | None = None,
+    now: datetime | None = None,
+) -> Statement:
+    """Claim up to `limit` due jobs of `queue`, of `kinds` only where given (River: JobGetAvailable)."""
+    parameters: dict[str, Parameter] = {
+        "queue": queue,
+        "client_id": client_id,
+        "limit": limit,
+        "now": sql.time(now),
+    }
+    if kinds is None:
+        return sql.statement("job_get_available", **parameters)
+    return sql.statement("job_get_available_of_kinds", kinds=",".join(kinds), **parameters)
+
+
+def job_next_due(sql: Sql, queue: str) -> Statement:
+    """Ask how many seconds remain until the next available job of `queue` falls due."""
+    return sql.statement("job_next_due", queue=queue)
+
+
+def job_lock_running_many(sql: Sql, client_id: str, changes: Iterable[AttemptChange]) -> Statement:
+    """Lock the rows that are still these attempts; returns their ids."""
+    keys = [{"id": item.job_id, "attempt": item.attempt} for item in changes]
+    return sql.statement("job_lock_running_many", client_id=client_id, outcomes=json.dumps(keys))
+
+
+def job_set_state_if_running_many(
+    sql: Sql, client_id: str, changes: Iterable[AttemptChange], payload: str | None = None
+) -> Statement:
+    """Write the ends of many attempts; on Postgres also notify `river_python_done` with `payload`, if any.
+
+    Raises TypeError or ValueError when a metadata value cannot be written as JSON.
+    """
+    documents = [_document(sql, item) for item in changes]
+    return sql.statement(
+        "job_set_state_if_running_many",
+        client_id=client_id,
+        outcomes=json.dumps(documents, allow_nan=False, separators=(",", ":")),
+        payload=payload,
+        schema=sql.schema or None,
+    )
+
+
+def _document(sql: Sql, item: AttemptChange) -> dict[str, Any]:
+    change = item.change
+    document: dict[str, Any] = {"id": item.job_id, "attempt": item.attempt, "state": change.state.value}
+    if change.finalized_at is not None:
+        document["finalized_at"] = sql.time(change.finalized_at)
+    if change.scheduled_at is not None:
+        document["scheduled_at"] = sql.time(change.scheduled_at)
+    if change.attempt is not None:
+        document["new_attempt"] = change.attempt
+    if change.error is not None:
+        document["error"] = change.error.to_json()
+    if change.metadata:
+        document["metadata"] = change.metadata
+    return document
+
+
+def job_get_cancelled_many(sql: Sql, ids: Iterable[int]) -> Statement:
+    """Ask which running jobs carry a cancellation mark."""
+    return sql.statement("job_get_cancelled_many", ids=json.dumps(list(ids)))

@@ -1,0 +1,186 @@
+"""Postgres through psycopg 3: our own connections, the caller's, and one that listens."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
+
+from river_core import ambient
+from river_core.db.statement import Dialect, Sql, Statement
+from river_core.drivers.base import Row, type_name
+from river_core.drivers.pool import Pool
+from river_core.drivers.psycopg_adopted import AdoptedConnection, check_usable, is_same_address
+from river_core.drivers.psycopg_errors import query, wrapped
+from river_core.drivers.psycopg_listener import PsycopgListener
+from river_core.errors import AmbientTransactionError, ConfigurationError
+
+CHECK_WHEN_IDLE_FOR = 30.0
+"""Seconds after which an idle connection is asked whether it still answers before it is used."""
+
+SESSION_DEFAULTS: dict[str, Any] = {
+    "application_name": "river",
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+
+PsycopgConnection = psycopg.Connection[Any]
+
+
+class OwnConnection:
+    """A connection of our pool, in autocommit mode; hot statements are prepared by psycopg itself."""
+
+    def __init__(self, raw: PsycopgConnection) -> None:
+        """Wrap an open connection."""
+        self.raw = raw
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        """Run a statement and return its rows."""
+        try:
+            cursor = self.raw.execute(query(statement.sql), statement.parameters)
+            result = cursor.pgresult
+            return cursor.fetchall() if result is not None and result.nfields else []
+        except (psycopg.Error, UnicodeError) as error:
+            raise wrapped(error) from error
+
+    def run_script(self, sql: str) -> None:
+        """Run several statements that take no parameters."""
+        try:
+            self.raw.execute(sql.encode())
+        except psycopg.Error as error:
+            raise wrapped(error) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit at the end of the block, roll back on an exception; an inner block joins the outer one."""
+        if self.raw.pgconn.transaction_status != TransactionStatus.IDLE:
+            yield
+            return
+        try:
+            with self.raw.transaction():
+                yield
+        except psycopg.Error as error:
+            raise wrapped(error) from error
+
+
+class PsycopgDriver:
+    """River's schema in one Postgres database."""
+
+    def __init__(
+        self, conninfo: str, *, schema: str = "", max_size: int = 4, connect_timeout: float = 4.0
+    ) -> None:
+        """Take a URL or a libpq connection string; nothing connects yet.
+
+        `connect_timeout` limits, in seconds, both connecting and waiting for one of the `max_size`
+        connections. Raises ConfigurationError for a malformed string or schema.
+        """
+        self._sql = Sql(Dialect.POSTGRES, schema)
+        self._conninfo = _complete(conninfo, connect_timeout)
+        self._identity: Row | None = None
+        self._pool: Pool[PsycopgConnection] = Pool(
+            self._open, psycopg.Connection.close, _is_usable, max_size, connect_timeout
+        )
+
+    @property
+    def sql(self) -> Sql:
+        """The statements of this driver's dialect and schema."""
+        return self._sql
+
+    @contextmanager
+    def connect(self) -> Iterator[OwnConnection]:
+        """Lend a connection of the pool; raises OperationalError when the database cannot be reached."""
+        with self._pool.borrow() as raw:
+            yield OwnConnection(raw)
+
+    def ambient(self) -> AdoptedConnection | None:
+        """Adopt the psycopg connection given to `river_core.join`, if any."""
+        raw = ambient.joined()
+        return None if raw is None else self.adopt(raw)
+
+    def adopt(self, raw: Any) -> AdoptedConnection:
+        """Return the caller's connection, ready for statements inside its transaction.
+
+        Raises AmbientTransactionError when it is of another library, closed, aborted or connected to
+        another database.
+        """
+        if not isinstance(raw, psycopg.Connection):
+            raise AmbientTransactionError(
+                f"a driver for Postgres joins a psycopg.Connection, not {type_name(raw)}"
+            )
+        check_usable(raw)
+        adopted = AdoptedConnection(raw)
+        if not is_same_address(self._conninfo, raw):
+            self._check_identity(adopted)
+        return adopted
+
+    def listen(self, topics: Sequence[str]) -> PsycopgListener:
+        """Open a connection that hears `topics`; raises OperationalError."""
+        return PsycopgListener(self._open(), self._sql, topics)
+
+    def close(self) -> None:
+        """Close the pool; harmless twice."""
+        self._pool.close()
+
+    def _open(self) -> PsycopgConnection:
+        try:
+            raw = psycopg.Connection.connect(self._conninfo, autocommit=True, row_factory=tuple_row)
+        except (psycopg.Error, UnicodeError) as error:
+            raise wrapped(error) from error
+        if raw.info.parameter_status("TimeZone") != "UTC":
+            OwnConnection(raw).fetch(self._sql.statement("session_timezone_utc"))
+        return raw
+
+    def _check_identity(self, adopted: AdoptedConnection) -> None:
+        """Ask both servers who they are: one database has many addresses (a pooler, a socket, a name)."""
+        statement = self._sql.statement("session_database_identity")
+        if self._identity is None:
+            with self.connect() as own:
+                self._identity = own.fetch(statement)[0]
+        if tuple(adopted.fetch(statement)[0]) != tuple(self._identity):
+            theirs = _described(adopted.raw.info.get_parameters())
+            ours = _described(conninfo_to_dict(self._conninfo))
+            raise AmbientTransactionError(
+                f"the joined connection is to database {theirs}, but River lives in {ours}; join a "
+                "connection to that database, or insert with enqueue='own' to use a transaction of our own"
+            )
+
+
+def _complete(conninfo: str, connect_timeout: float) -> str:
+    try:
+        given = conninfo_to_dict(conninfo)
+    except psycopg.Error as error:
+        raise ConfigurationError(f"the Postgres connection string cannot be read: {error}") from error
+    defaults = {**SESSION_DEFAULTS, "connect_timeout": max(2, int(connect_timeout))}
+    return make_conninfo(conninfo, **{name: value for name, value in defaults.items() if name not in given})
+
+
+def _described(parameters: dict[str, Any]) -> str:
+    host, port = parameters.get("host") or "the default host", parameters.get("port") or "the default port"
+    return f"{parameters.get('dbname') or 'of the default name'!s} on {host}, {port}"
+
+
+def _is_usable(raw: PsycopgConnection, idle_seconds: float) -> bool:
+    """Tell whether a connection may be lent: idle, and nothing unread, as a server's farewell is."""
+    if raw.closed or raw.pgconn.transaction_status != TransactionStatus.IDLE:
+        return False
+    if idle_seconds < CHECK_WHEN_IDLE_FOR and not _is_readable(raw.fileno()):
+        return True
+    try:
+        raw.execute(b"")
+    except psycopg.Error:
+        return False
+    return True
+
+
+def _is_readable(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))

@@ -1,0 +1,89 @@
+"""The caller's psycopg connection, borrowed for statements inside its own transaction.
+
+Nothing here commits, rolls back, opens a savepoint, prepares a statement or changes a setting.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo, TransactionStatus
+from psycopg.rows import tuple_row
+from psycopg.types.datetime import TimestamptzLoader
+
+from river_core.db.statement import Statement
+from river_core.drivers.base import Row
+from river_core.drivers.psycopg_errors import query, wrapped
+from river_core.errors import AmbientTransactionError
+
+
+class UtcLoader(TimestamptzLoader):
+    """Reads times in UTC whatever zone the caller's session is in."""
+
+    def load(self, data: Any) -> datetime:
+        """Return an aware time in UTC."""
+        return super().load(data).astimezone(UTC)
+
+
+class AdoptedConnection:
+    """A connection that belongs to the caller."""
+
+    def __init__(self, raw: psycopg.Connection[Any]) -> None:
+        """Wrap a connection that `check_usable` has passed."""
+        self.raw = raw
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        """Run a statement, unprepared, with a cursor of our own, and return its rows."""
+        try:
+            with psycopg.Cursor(self.raw, row_factory=tuple_row) as cursor:
+                cursor.adapters.register_loader("timestamptz", UtcLoader)
+                cursor.execute(query(statement.sql), statement.parameters, prepare=False, binary=False)
+                return list(cursor.fetchall()) if cursor.description else []
+        except (psycopg.Error, UnicodeError) as error:
+            raise wrapped(error) from error
+
+    def run_script(self, sql: str) -> None:
+        """Run several statements that take no parameters, inside the caller's transaction."""
+        try:
+            with psycopg.Cursor(self.raw) as cursor:
+                cursor.execute(sql.encode())
+        except psycopg.Error as error:
+            raise wrapped(error) from error
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Do nothing: the caller's transaction decides."""
+        return nullcontext()
+
+
+def check_usable(raw: psycopg.Connection[Any]) -> None:
+    """Raise AmbientTransactionError for a connection that is closed or whose transaction has failed."""
+    if raw.closed:
+        raise AmbientTransactionError("the joined connection is closed; join one that is open")
+    if raw.pgconn.transaction_status == TransactionStatus.INERROR:
+        raise AmbientTransactionError(
+            "the joined connection's transaction has failed, so nothing can be inserted in it; roll it back "
+            "first, or insert with enqueue='own'"
+        )
+
+
+def is_same_address(conninfo: str, raw: psycopg.Connection[Any]) -> bool:
+    """Tell whether a connection was made to the very address that `conninfo` names."""
+    own = {**_libpq_defaults(), **conninfo_to_dict(conninfo)}
+    info = raw.info
+    return (own.get("host"), str(own.get("port")), own.get("dbname")) == (
+        info.host,
+        str(info.port),
+        info.dbname,
+    )
+
+
+def _libpq_defaults() -> dict[str, str]:
+    return {
+        option.keyword.decode(): option.val.decode()
+        for option in Conninfo.get_defaults()
+        if option.val is not None
+    }

@@ -1,0 +1,202 @@
+"""SQLite through the standard library: our own connections, the caller's, and one that polls."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from river_core import ambient
+from river_core.db.statement import Dialect, Sql, Statement
+from river_core.drivers import sqlite_json
+from river_core.drivers.base import Row, type_name
+from river_core.drivers.pool import Pool
+from river_core.drivers.sqlite_adopted import AdoptedConnection, check_usable, main_file
+from river_core.drivers.sqlite_errors import SQLITE_ERRORS, is_locked, wrapped
+from river_core.drivers.sqlite_listener import SqliteListener
+from river_core.errors import AmbientTransactionError, ConfigurationError, OperationalError
+from river_core.json_text import merge_objects
+
+IN_MEMORY = ":memory:"
+WAL_RETRY_SECONDS = 0.01
+MAX_CONNECTIONS = 16
+
+
+class OwnConnection:
+    """A connection of our pool; each statement commits by itself outside `transaction()`."""
+
+    def __init__(self, raw: sqlite3.Connection, sql: Sql) -> None:
+        """Wrap an open connection in autocommit mode."""
+        self.raw = raw
+        self._sql = sql
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        """Run a statement and return its rows."""
+        try:
+            return self.raw.execute(statement.sql, statement.parameters).fetchall()
+        except SQLITE_ERRORS as error:
+            raise wrapped(error) from error
+
+    def run_script(self, sql: str) -> None:
+        """Run several statements that take no parameters; inside `transaction()` they belong to it."""
+        try:
+            for part in _statements(sql):
+                self.raw.execute(part)
+        except SQLITE_ERRORS as error:
+            raise wrapped(error) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin a write transaction; commit at the end, roll back on an exception; an inner block joins."""
+        if self.raw.in_transaction:
+            yield
+            return
+        self.fetch(self._sql.statement("transaction_begin_immediate"))
+        try:
+            yield
+            self.raw.commit()
+        except BaseException as error:
+            if self.raw.in_transaction:
+                self.raw.rollback()
+            if isinstance(error, sqlite3.Error):
+                raise wrapped(error) from error
+            raise
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Split a script where SQLite itself sees the end of a statement."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+    if pending.strip():
+        yield pending
+
+
+class SqliteDriver:
+    """River's schema in one SQLite file; `:memory:` is one database that this driver's connections share."""
+
+    def __init__(self, path: str | Path, *, busy_timeout: float = 5.0) -> None:
+        """Take the file's path; nothing is opened yet.
+
+        `busy_timeout` limits, in seconds, waiting for the one writer and for a free connection.
+        """
+        if not str(path):
+            raise ConfigurationError("the path of the SQLite database is empty; name a file or ':memory:'")
+        self._sql = Sql(Dialect.SQLITE)
+        self._busy_timeout = busy_timeout
+        self._in_memory = str(path) == IN_MEMORY
+        self._target = f"file:/river-{uuid.uuid4().hex}?vfs=memdb" if self._in_memory else str(path)
+        self._keeper: sqlite3.Connection | None = None  # what is in memory lives as long as one is open
+        self._lock = threading.Lock()
+        self._pool: Pool[sqlite3.Connection] = Pool(
+            self._open, sqlite3.Connection.close, _is_usable, MAX_CONNECTIONS, busy_timeout
+        )
+
+    @property
+    def sql(self) -> Sql:
+        """The statements of this driver's dialect."""
+        return self._sql
+
+    @contextmanager
+    def connect(self) -> Iterator[OwnConnection]:
+        """Lend a connection of the pool; raises OperationalError when the file cannot be opened."""
+        with self._pool.borrow() as raw:
+            yield OwnConnection(raw, self._sql)
+
+    def ambient(self) -> AdoptedConnection | None:
+        """Adopt the sqlite3 connection given to `river_core.join`, if any."""
+        raw = ambient.joined()
+        return None if raw is None else self.adopt(raw)
+
+    def adopt(self, raw: Any) -> AdoptedConnection:
+        """Return the caller's connection, ready for statements inside its transaction.
+
+        Raises AmbientTransactionError when it is of another library, closed, or has another file open.
+        """
+        if not isinstance(raw, sqlite3.Connection):
+            raise AmbientTransactionError(
+                f"a driver for SQLite joins a sqlite3.Connection, not {type_name(raw)}"
+            )
+        check_usable(raw)
+        theirs = main_file(raw, self._sql)
+        if self._in_memory or not theirs or not _is_same_file(theirs, self._target):
+            ours = "a database in memory" if self._in_memory else str(Path(self._target).absolute())
+            raise AmbientTransactionError(
+                f"the joined connection has {theirs or 'a database in memory'} open, but River lives in "
+                f"{ours}; join a connection to that file, or insert with enqueue='own' to use a transaction "
+                "of our own"
+            )
+        return AdoptedConnection(raw, self._sql)
+
+    def listen(self, topics: Sequence[str]) -> SqliteListener:
+        """Open a connection that hears `topics`; raises DatabaseError where River's schema is missing."""
+        return SqliteListener(self._open(), self._sql, topics)
+
+    def close(self) -> None:
+        """Close the pool; a database in memory is gone then. Harmless twice."""
+        self._pool.close()
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None
+
+    def _open(self) -> sqlite3.Connection:
+        with self._lock:
+            if self._in_memory and self._keeper is None:
+                self._keeper = self._connect()
+        raw = self._connect()
+        try:
+            sqlite_json.register(raw)
+            raw.create_function("river_merge", 2, merge_objects, deterministic=True)
+            self._set_wal(raw)
+        except BaseException:
+            raw.close()
+            raise
+        return raw
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            return sqlite3.connect(
+                self._target,
+                timeout=self._busy_timeout,  # first of all: what follows may find the file locked
+                isolation_level=None,
+                check_same_thread=False,
+                uri=self._in_memory,
+            )
+        except sqlite3.Error as error:
+            raise OperationalError(f"{self._target}: {error}") from error
+
+    def _set_wal(self, raw: sqlite3.Connection) -> None:
+        """Switch to WAL; the switch itself does not honour the busy time-out, so it is tried again."""
+        connection = OwnConnection(raw, self._sql)
+        deadline = time.monotonic() + self._busy_timeout
+        while True:
+            try:
+                connection.fetch(self._sql.statement("session_wal"))
+                return
+            except OperationalError as error:
+                if not is_locked(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(WAL_RETRY_SECONDS)
+
+
+def _is_usable(raw: sqlite3.Connection, _idle_seconds: float) -> bool:
+    """Tell whether a connection may be lent: open and outside a transaction."""
+    try:
+        return not raw.in_transaction
+    except sqlite3.ProgrammingError:
+        return False
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    try:
+        return Path(one).samefile(other)
+    except OSError:
+        return False

@@ -1,0 +1,93 @@
+"""From what a caller asks to a checked row (River: insertParamsFromConfigArgsAndOptions).
+
+Everything is checked before anything is written. Options of the call go before those of the
+arguments' class, those before the client's. As in River's other clients, None and 0 mean "not given".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from river_core import validation as check
+from river_core.encoding import encode_json
+from river_core.errors import ValidationError
+from river_core.insert import PRIORITY_DEFAULT, InsertOpts, InsertParams, JobArgs
+from river_core.job import JobState
+
+
+@dataclass(frozen=True, slots=True)
+class InsertDefaults:
+    """What a client gives to each of its inserts."""
+
+    queue: str
+    max_attempts: int
+    lenient_queue_names: bool = False
+
+
+def insert_params(args: JobArgs, call: InsertOpts, defaults: InsertDefaults) -> InsertParams:
+    """Return the row to be written for one job; raises ValidationError, which names the value."""
+    own = _own_opts(args)
+    scheduled_at = check.scheduled_at(call.scheduled_at) or check.scheduled_at(own.scheduled_at)
+    return InsertParams(
+        kind=check.kind(args.kind),
+        encoded_args=_encoded_args(args),
+        queue=check.queue(call.queue or own.queue or defaults.queue, defaults.lenient_queue_names),
+        state=_state(call, scheduled_at),
+        priority=check.priority(call.priority or own.priority or PRIORITY_DEFAULT),
+        max_attempts=check.max_attempts(call.max_attempts or own.max_attempts or defaults.max_attempts),
+        scheduled_at=scheduled_at,
+        encoded_metadata=_encoded_metadata(own.metadata, call.metadata),
+        tags=check.tags(own.tags if call.tags is None else call.tags),
+    )
+
+
+def _own_opts(args: JobArgs) -> InsertOpts:
+    given = getattr(args, "insert_opts", None)
+    if given is None:
+        return InsertOpts()
+    opts = given() if callable(given) else given
+    if not isinstance(opts, InsertOpts):
+        raise ValidationError(f"insert_opts() of {type(args).__name__} must return InsertOpts, not {opts!r}")
+    return opts
+
+
+def _state(call: InsertOpts, scheduled_at: datetime | None) -> JobState:
+    if call.pending:
+        return JobState.PENDING
+    if call.state is not None:
+        return check.state(call.state)
+    return JobState.SCHEDULED if scheduled_at is not None else JobState.AVAILABLE
+
+
+def _encoded_args(args: JobArgs) -> str:
+    text = args.to_json()
+    if not isinstance(text, str):
+        raise ValidationError(f"to_json() of kind {args.kind!r} must return text, not {type(text).__name__}")
+    check.json_object(f"args of kind {args.kind!r}", text)
+    return text
+
+
+def _encoded_metadata(own: Mapping[str, Any] | None, call: Mapping[str, Any] | None) -> str:
+    for given in (own, call):
+        if given is not None and not isinstance(given, Mapping):
+            raise ValidationError(f"metadata takes a dict, not {given!r}")
+    merged = {**(own or {}), **(call or {})}
+    if not merged:
+        return "{}"
+    text = encode_json(merged)
+    check.json_object("metadata", text)
+    return text
+
+
+def check_params(row: InsertParams, lenient_queue_names: bool) -> None:
+    """Check a row that was put together without options; the JSON in it is its maker's affair."""
+    check.kind(row.kind)
+    check.queue(row.queue, lenient_queue_names)
+    check.priority(row.priority)
+    check.max_attempts(row.max_attempts)
+    check.state(row.state)
+    if row.tags:
+        check.tags(row.tags)

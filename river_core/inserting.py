@@ -1,0 +1,118 @@
+"""Writes checked rows and tells the workers of their queues, on whatever connection it is given."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from river_core.db import jobs, notifications
+from river_core.db.statement import Dialect, Sql
+from river_core.drivers.base import Connection, Row
+from river_core.errors import DatabaseError
+from river_core.insert import InsertParams, InsertResult
+from river_core.job import JobState
+
+NOTIFY_COOLDOWN_SECONDS = 0.1
+DUPLICATE = jobs.COLUMN_COUNT
+"""The column behind the job's own: whether it is a duplicate (Postgres), or the row's nonce (SQLite)."""
+
+
+class InsertNotifyLimiter:
+    """Lets one notification a queue pass within a cool-down (River: notifylimiter).
+
+    A notification takes a lock of the whole Postgres cluster until its transaction is on disk, so
+    one for each of many inserts would make them wait for each other. Callable from any thread.
+    """
+
+    def __init__(
+        self, cooldown: float = NOTIFY_COOLDOWN_SECONDS, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Take the cool-down in seconds, and a clock that never goes back."""
+        self._cooldown = cooldown
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._notified_at: dict[str, float] = {}
+
+    def allowed(self, rows: Iterable[InsertParams]) -> list[str]:
+        """Return the queues to be notified of these rows now, each once, and remember that they were."""
+        return self.allowed_queues(available_queues(rows))
+
+    def allowed_queues(self, queues: Collection[str]) -> list[str]:
+        """Return which of `queues` are to be notified now, and remember that they were."""
+        now = self._monotonic()
+        with self._lock:
+            passed = [queue for queue in queues if self._is_due(queue, now)]
+            self._notified_at.update(dict.fromkeys(passed, now))
+        return passed
+
+    def forget(self, queues: Iterable[str]) -> None:
+        """Take back what `allowed` remembered, for a transaction that failed."""
+        with self._lock:
+            for queue in queues:
+                self._notified_at.pop(queue, None)
+
+    def _is_due(self, queue: str, now: float) -> bool:
+        last = self._notified_at.get(queue)
+        return last is None or now - last > self._cooldown
+
+
+def available_queues(rows: Iterable[InsertParams]) -> list[str]:
+    """Return the queues in which these rows can be worked at once, each once."""
+    return list(dict.fromkeys(row.queue for row in rows if row.state is JobState.AVAILABLE))
+
+
+def insert_many(
+    connection: Connection, sql: Sql, rows: Sequence[InsertParams], notify_queues: Collection[str]
+) -> list[InsertResult]:
+    """Insert rows and notify `notify_queues`; returns one result for each row, in its order.
+
+    Runs in the connection's open transaction, or in one of its own. Raises RejectedValueError when the
+    database refuses a value; then none of the rows is written.
+    """
+    if not rows:
+        return []
+    payloads = [notifications.insert_payload(queue) for queue in notify_queues]
+    if sql.dialect is Dialect.POSTGRES:
+        return _insert_on_postgres(connection, sql, rows, payloads)
+    with connection.transaction():
+        results = _insert_on_sqlite(connection, sql, rows)
+        if payloads:
+            connection.fetch(notifications.notify_many(sql, notifications.TOPIC_INSERT, payloads))
+    return results
+
+
+def _insert_on_postgres(
+    connection: Connection, sql: Sql, rows: Sequence[InsertParams], payloads: Sequence[str]
+) -> list[InsertResult]:
+    if len(rows) == 1 and len(payloads) <= 1:
+        notification = payloads[0] if payloads else None
+        fetched = connection.fetch(jobs.job_insert(sql, rows[0], None, notification))
+    else:
+        fetched = connection.fetch(jobs.job_insert_many(sql, rows, (), payloads))
+    if len(fetched) != len(rows):
+        raise DatabaseError(f"{len(rows)} rows were inserted but {len(fetched)} came back")
+    return [InsertResult(jobs.decode_job(sql, row), bool(row[DUPLICATE])) for row in fetched]
+
+
+def _insert_on_sqlite(connection: Connection, sql: Sql, rows: Sequence[InsertParams]) -> list[InsertResult]:
+    """Find each result by its nonce or unique key: SQLite promises no order for what RETURNING gives."""
+    nonces = [jobs.fresh_nonce() for _ in rows]
+    if len(rows) == 1:
+        fetched = connection.fetch(jobs.job_insert(sql, rows[0], nonces[0], None))
+    else:
+        fetched = connection.fetch(jobs.job_insert_many(sql, rows, nonces, ()))
+    inserted = {row[DUPLICATE]: row for row in fetched}
+    held = _by_unique_key(fetched)
+    results = []
+    for params, nonce in zip(rows, nonces, strict=True):
+        row = inserted.get(nonce)
+        found = row if row is not None else held[params.unique_key]
+        results.append(InsertResult(jobs.decode_job(sql, found), row is None))
+    return results
+
+
+def _by_unique_key(fetched: Sequence[Row]) -> dict[Any, Row]:
+    key = jobs.COLUMN_COUNT - 2
+    return {row[key]: row for row in fetched if row[key] is not None}

@@ -1,0 +1,160 @@
+"""Hears the database's notifications on one dedicated connection and hands them on (River: notifier).
+
+Used by a worker for inserts, control messages and leadership, and by clients that wait for results.
+A lost connection is replaced with back-off; after each one the `on_connect` callbacks run, so that
+state that was missed is read anew.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from river_core.db.notifications import TOPIC_CONTROL, TOPIC_INSERT
+from river_core.drivers.base import Driver, Listener, Notification
+from river_core.errors import DatabaseError
+from river_core.service import Service
+
+TOPIC_LEADERSHIP = "river_leadership"
+TOPIC_DONE = "river_python_done"
+
+PING_SECONDS = 5.0
+FIRST_RECONNECT_SECONDS = 0.1
+GOOD_CONNECTION_SECONDS = 60.0
+
+Payload = dict[str, Any]
+logger = logging.getLogger(__name__)
+
+
+class Notifier(Service):
+    """Listens to topics and calls the subscribers in its own thread; they must be quick."""
+
+    def __init__(self, driver: Driver, topics: Sequence[str], name: str = "river-notifier") -> None:
+        """Listen to bare topics; nothing connects before `start`."""
+        super().__init__(name)
+        self._driver = driver
+        self._topics = tuple(topics)
+        self._listener: Listener | None = None
+        self._lock = threading.Lock()
+        self._subscribers: dict[str, list[Callable[[Payload], None]]] = defaultdict(list)
+        self.on_connect: list[Callable[[Listener], None]] = []
+        self.on_idle: list[Callable[[Listener], None]] = []
+
+    def subscribe(self, topic: str, callback: Callable[[Payload], None]) -> Callable[[], None]:
+        """Call `callback` with each decoded payload of `topic`; return a function that ends it."""
+        with self._lock:
+            self._subscribers[topic].append(callback)
+
+        def unsubscribe() -> None:
+            with self._lock:
+                if callback in self._subscribers[topic]:
+                    self._subscribers[topic].remove(callback)
+
+        return unsubscribe
+
+    def start(self) -> None:
+        """Connect and listen, then start the thread; raises OperationalError when that fails."""
+        if self.alive:
+            return
+        self._connect()
+        super().start()
+
+    def wake(self) -> None:
+        """Make a waiting listener return."""
+        super().wake()
+        listener = self._listener
+        if listener is not None:
+            listener.wake()
+
+    def run(self) -> None:
+        """Listen until asked to stop, reconnecting with back-off."""
+        failures = 0
+        try:
+            while not self.stopping:
+                connected_at = time.monotonic()
+                self._listen_until_lost()
+                if time.monotonic() - connected_at > GOOD_CONNECTION_SECONDS:
+                    failures = 0
+                failures = self._reconnect(failures)
+        finally:
+            self._disconnect()
+
+    def _listen_until_lost(self) -> None:
+        listener = self._listener
+        pinged_at = time.monotonic()
+        try:
+            while listener is not None and not self.stopping:
+                notifications = listener.wait(PING_SECONDS)
+                for notification in notifications:
+                    self._deliver(notification)
+                silent = not notifications or time.monotonic() - pinged_at >= PING_SECONDS
+                if silent and not self.stopping:
+                    self._idle(listener)
+                    pinged_at = time.monotonic()
+        except DatabaseError as error:
+            logger.warning("the notification connection was lost: %s", error)
+
+    def _idle(self, listener: Listener) -> None:
+        for callback in self.on_idle:
+            callback(listener)
+
+    def _reconnect(self, failures: int) -> int:
+        while not self.stopping:
+            self._disconnect()
+            self.wait(reconnect_seconds(failures))
+            if self.stopping:
+                break
+            failures += 1
+            try:
+                self._connect()
+                return failures
+            except DatabaseError as error:
+                logger.warning("listening again failed (try %d): %s", failures, error)
+        return failures
+
+    def _connect(self) -> None:
+        self._listener = self._driver.listen(self._topics)
+        for callback in self.on_connect:
+            callback(self._listener)
+
+    def _disconnect(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+
+    def _deliver(self, notification: Notification) -> None:
+        payload = decode_payload(notification)
+        if payload is None:
+            return
+        with self._lock:
+            callbacks = list(self._subscribers[notification.topic])
+        for callback in callbacks:
+            try:
+                callback(payload)
+            except Exception:
+                logger.exception("a subscriber of %s raised", notification.topic)
+
+
+def reconnect_seconds(failures: int) -> float:
+    """Return the seconds to wait after `failures` failed connections: 0.1, then 1, 2, 4 … 64 ± 10 %."""
+    if failures == 0:
+        return FIRST_RECONNECT_SECONDS
+    return float(2 ** ((failures - 1) % 7)) * random.uniform(0.9, 1.1)  # noqa: S311 - jitter, no secret
+
+
+def decode_payload(notification: Notification) -> Payload | None:
+    """Return the JSON object of a notification, or None, logged, when it is none."""
+    try:
+        payload = json.loads(notification.payload)
+    except ValueError:
+        payload = None
+    if isinstance(payload, dict):
+        return payload
+    logger.warning("a notification of %s is no JSON object and is ignored", notification.topic)
+    return None

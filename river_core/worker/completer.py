@@ -1,0 +1,239 @@
+"""Writes the ends of attempts in batches (River: BatchCompleter).
+
+There is no timer: whatever finished while the last statement ran is written by the next one, so an
+idle job does not wait and batches grow with the load. The completer knows batches, retries and
+back-pressure; why an attempt ended the way it did is the executor's.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
+
+from river_core.db import notifications, work
+from river_core.db.statement import Dialect
+from river_core.db.work import AttemptChange
+from river_core.drivers.base import Connection, Driver
+from river_core.errors import DatabaseError, OperationalError, RejectedValueError
+from river_core.inserting import InsertNotifyLimiter, insert_many
+from river_core.job import JobRow, JobState
+from river_core.notifier import TOPIC_DONE
+from river_core.outcome import StateChange
+from river_core.service import Service
+from river_core.worker.events import EventKind
+
+MAX_BATCH_ROWS = 5_000
+HOLD_ABOVE = 10_000
+RESUME_BELOW = 5_000
+MAX_PAYLOAD_BYTES = 7_000
+MORE_PAYLOAD = '{"more":true}'
+STATEMENT_TRIES = 3
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One finished attempt on its way to the database."""
+
+    row: JobRow
+    change: StateChange
+    decided: EventKind
+
+
+Reject = Callable[[JobRow, BaseException], StateChange]
+Written = Callable[[Sequence[Completion], dict[int, JobState]], None]
+
+
+class Completer(Service):
+    """Collects completions from all slots and writes them on a connection of its own."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        client_id: str,
+        limiter: InsertNotifyLimiter,
+        reject: Reject,
+        written: Written,
+        notify_kind: str | None = None,
+    ) -> None:
+        """Write for `client_id`.
+
+        `reject` decides again for an outcome that the database refused; `written` is told of each
+        batch and the states that it left; ids of jobs of `notify_kind` are announced on
+        `river_python_done`.
+        """
+        super().__init__("river-completer")
+        self._driver = driver
+        self._client_id = client_id
+        self._limiter = limiter
+        self._reject = reject
+        self._written = written
+        self._notify_kind = notify_kind
+        self._waiting: deque[Completion] = deque()
+        self._idle = False
+        self._room = threading.Event()
+        self._room.set()
+
+    def put(self, completion: Completion) -> None:
+        """Take a completion; holds the caller back while more than 10,000 wait."""
+        self._waiting.append(completion)
+        if self._idle:
+            self._idle = False
+            self.wake()
+        if len(self._waiting) > HOLD_ABOVE:
+            self._room.clear()
+            self._room.wait()
+
+    @property
+    def backlog(self) -> int:
+        """How many completions wait to be written."""
+        return len(self._waiting)
+
+    def run(self) -> None:
+        """Write until stopped, then write what is left, giving up at the first lasting failure."""
+        while not self.stopping:
+            if not self._waiting:
+                self._idle = True
+                if not self._waiting:
+                    self.wait(None)
+                self._idle = False
+                continue
+            self._turn_or_put_back()
+        self._drain()
+        self._room.set()
+
+    def _drain(self) -> None:
+        while self._waiting:
+            before = len(self._waiting)
+            self._turn_or_put_back()
+            if len(self._waiting) >= before:
+                logger.error("%d outcomes could not be written before the worker stopped", before)
+                return
+
+    def _turn_or_put_back(self) -> None:
+        batch = self._take()
+        try:
+            self._write(batch)
+        except DatabaseError as error:
+            logger.error("%d outcomes could not be written and are tried again: %s", len(batch), error)
+            self._waiting.extendleft(reversed(batch))
+            self.wait(self.error_delay)
+        except Exception:
+            logger.exception("%d outcomes could not be written and are tried again", len(batch))
+            self._waiting.extendleft(reversed(batch))
+            self.wait(self.error_delay)
+
+    def _take(self) -> list[Completion]:
+        taken = (self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH_ROWS)))
+        batch = list({item.row.id: item for item in taken}.values())
+        if not self._room.is_set() and len(self._waiting) < RESUME_BELOW:
+            self._room.set()
+        return batch
+
+    def _write(self, batch: list[Completion]) -> None:
+        """Write a batch; halve it where the database refuses a value, until the culprit is alone."""
+        try:
+            states = self._with_retries(batch)
+        except (RejectedValueError, TypeError, ValueError, RecursionError) as error:
+            if len(batch) > 1:
+                middle = len(batch) // 2
+                self._write(batch[:middle])
+                self._write(batch[middle:])
+            else:
+                self._write_rejected(batch[0], error)
+            return
+        self._tell(batch, states)
+
+    def _write_rejected(self, completion: Completion, error: BaseException) -> None:
+        logger.error("the outcome of job %d was refused: %s", completion.row.id, error)
+        change = self._reject(completion.row, error)
+        instead = [replace(completion, change=change, decided=EventKind.JOB_FAILED)]
+        self._tell(instead, self._with_retries(instead))
+
+    def _tell(self, batch: Sequence[Completion], states: dict[int, JobState]) -> None:
+        try:
+            self._written(batch, states)
+        except Exception:
+            logger.exception("telling of written outcomes failed")
+
+    def _with_retries(self, batch: Sequence[Completion]) -> dict[int, JobState]:
+        retrying = Retrying(
+            stop=stop_after_attempt(STATEMENT_TRIES),
+            wait=wait_exponential(multiplier=0.2) + wait_random(0, 0.1),
+            retry=retry_if_exception_type(OperationalError),
+            sleep=self._rest,
+            reraise=True,
+        )
+        return retrying(self._write_once, batch)
+
+    def _rest(self, seconds: int | float) -> None:
+        self.pause(seconds)
+
+    def _write_once(self, batch: Sequence[Completion]) -> dict[int, JobState]:
+        payload = self._payload(batch)
+        with self._driver.connect() as connection:
+            if self._is_one_statement(batch):
+                return self._set_states(connection, [_attempt_change(item) for item in batch], payload)
+            with connection.transaction():
+                changes = self._insert_follow_ups(connection, batch)
+                states = self._set_states(connection, changes, payload)
+                self._put_in_outbox(connection, payload)
+            return states
+
+    def _is_one_statement(self, batch: Sequence[Completion]) -> bool:
+        postgres = self._driver.sql.dialect is Dialect.POSTGRES
+        return postgres and not any(item.change.follow_ups for item in batch)
+
+    def _set_states(
+        self, connection: Connection, changes: Sequence[AttemptChange], payload: str | None
+    ) -> dict[int, JobState]:
+        sql = self._driver.sql
+        statement = work.job_set_state_if_running_many(sql, self._client_id, changes, payload)
+        return {row[0]: JobState(row[1]) for row in connection.fetch(statement) if row[0] is not None}
+
+    def _insert_follow_ups(self, connection: Connection, batch: Sequence[Completion]) -> list[AttemptChange]:
+        """Insert the rows that belong to outcomes, for those attempts that are still running ones."""
+        owners = [item for item in batch if item.change.follow_ups]
+        if not owners:
+            return [_attempt_change(item) for item in batch]
+        sql = self._driver.sql
+        statement = work.job_lock_running_many(
+            sql, self._client_id, [_attempt_change(item) for item in owners]
+        )
+        running = {row[0] for row in connection.fetch(statement)}
+        owners = [item for item in owners if item.row.id in running]
+        params = [follow_up.params for item in owners for follow_up in item.change.follow_ups]
+        results = iter(insert_many(connection, sql, params, self._limiter.allowed(params)) if params else ())
+        links: dict[int, dict[str, int]] = {}
+        for item in owners:
+            for follow_up in item.change.follow_ups:
+                inserted = next(results)
+                if follow_up.metadata_key is not None:
+                    links.setdefault(item.row.id, {})[follow_up.metadata_key] = inserted.job.id
+        return [_attempt_change(item, links.get(item.row.id)) for item in batch]
+
+    def _put_in_outbox(self, connection: Connection, payload: str | None) -> None:
+        sql = self._driver.sql
+        if payload is not None and sql.dialect is Dialect.SQLITE:
+            connection.fetch(notifications.notify_many(sql, TOPIC_DONE, [payload]))
+
+    def _payload(self, batch: Sequence[Completion]) -> str | None:
+        ids = [item.row.id for item in batch if item.row.kind == self._notify_kind]
+        if not ids:
+            return None
+        payload = json.dumps({"ids": ids}, separators=(",", ":"))
+        return payload if len(payload) <= MAX_PAYLOAD_BYTES else MORE_PAYLOAD
+
+
+def _attempt_change(item: Completion, links: dict[str, int] | None = None) -> AttemptChange:
+    change = item.change
+    if links:
+        change = replace(change, metadata={**change.metadata, **links})
+    return AttemptChange(item.row.id, item.row.attempt, change)

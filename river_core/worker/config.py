@@ -1,0 +1,66 @@
+"""Options of a worker, checked when they are made (River: Config)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from river_core.clock import Clock, SystemClock
+from river_core.errors import ConfigurationError
+from river_core.retry import DefaultRetryPolicy, RetryPolicy
+from river_core.worker.producer import Pacing, QueueConfig
+
+MAX_ID_CHARACTERS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    """How a worker runs. All times are seconds.
+
+    `max_workers` bounds all queues together where it is given; without it each queue has its own
+    number. `notify_kind` names the job kind whose finished ids are announced on `river_python_done`.
+    `main_thread` runs jobs in the thread that calls `Worker.run_jobs`, one at a time.
+    """
+
+    queues: Mapping[str, QueueConfig | int] = field(default_factory=dict)
+    id: str | None = None
+    max_workers: int | None = None
+    fetch_cooldown: float = 0.1
+    fetch_poll_interval: float = 1.0
+    fetch_only_known_kinds: bool = False
+    job_timeout: float | None = 60.0
+    retry_policy: RetryPolicy = field(default_factory=DefaultRetryPolicy)
+    rescue_stuck_jobs_after: float = 3600.0
+    poll_only: bool = False
+    leader_election_disabled: bool = False
+    notify_kind: str | None = None
+    main_thread: bool = False
+    clock: Clock = field(default_factory=SystemClock)
+
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError naming the option that is wrong."""
+        if not self.queues:
+            raise ConfigurationError("a worker needs at least one queue: queues={'default': 10}")
+        if self.id is not None and not 1 <= len(self.id) <= MAX_ID_CHARACTERS:
+            raise ConfigurationError(f"id must have 1 to {MAX_ID_CHARACTERS} characters, not {len(self.id)}")
+        if self.job_timeout is not None and self.job_timeout < 0:
+            raise ConfigurationError(
+                f"job_timeout must be 0 or more seconds, or None, not {self.job_timeout}"
+            )
+        if self.rescue_stuck_jobs_after < (self.job_timeout or 0):
+            raise ConfigurationError("rescue_stuck_jobs_after must not be shorter than job_timeout")
+        for name in self.queues:
+            self.pacing(name)
+
+    def queue(self, name: str) -> QueueConfig:
+        """Return the configuration of a queue, whichever way it was given."""
+        given = self.queues[name]
+        return given if isinstance(given, QueueConfig) else QueueConfig(given)
+
+    def pacing(self, name: str) -> Pacing:
+        """Return how often the queue is fetched from."""
+        queue = self.queue(name)
+        return Pacing(
+            cooldown=self.fetch_cooldown if queue.fetch_cooldown is None else queue.fetch_cooldown,
+            poll=self.fetch_poll_interval if queue.fetch_poll_interval is None else queue.fetch_poll_interval,
+        )

@@ -1,0 +1,112 @@
+"""Runs one claimed job and decides what is written for it (River: JobExecutor).
+
+The executor decides, the completer writes. It runs in whatever thread the slot has; only the call of
+the task in the middle is anyone else's code.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from river_core import outcome as o
+from river_core.clock import Clock
+from river_core.decide import Attempt, decide, outcome_of
+from river_core.errors import JobCancelError, RiverError, UnknownJobKindError
+from river_core.job import JobRow
+from river_core.outcome import Completed, Failed, Outcome, StateChange
+from river_core.retry import RetryPolicy
+from river_core.task import Job, Registry, Task
+from river_core.worker.completer import Completion
+from river_core.worker.events import EventKind
+
+REMOTE_CANCEL_TEXT = "JobCancelError: job cancelled remotely"
+COMPLETED = Completed()
+
+Call = Callable[[Task, Job], Outcome | None]
+logger = logging.getLogger(__name__)
+
+_EVENT_OF: dict[type[Outcome], EventKind] = {
+    o.Completed: EventKind.JOB_COMPLETED,
+    o.Failed: EventKind.JOB_FAILED,
+    o.Cancelled: EventKind.JOB_CANCELLED,
+    o.Snoozed: EventKind.JOB_SNOOZED,
+    o.Interrupted: EventKind.JOB_INTERRUPTED,
+}
+
+
+class Executor:
+    """Turns a running `Job` into a `Completion`."""
+
+    def __init__(
+        self, registry: Registry, policy: RetryPolicy, clock: Clock, job_timeout: float | None
+    ) -> None:
+        """Run tasks of `registry`.
+
+        `policy` spaces retries of tasks without one of their own; `job_timeout` in seconds is for
+        tasks without one of their own, None for no limit.
+        """
+        self._registry = registry
+        self._policy = policy
+        self._clock = clock
+        self._job_timeout = job_timeout
+
+    def timeout(self, row: JobRow) -> float | None:
+        """Return the time-out of a job in seconds, None for no limit (River: Timeout)."""
+        task = self._registry.get(row.kind)
+        seconds = task.timeout(row) if task is not None else 0
+        if seconds is None or seconds < 0:
+            return None
+        return seconds or self._job_timeout
+
+    def execute(self, job: Job, call: Call) -> Completion:
+        """Run the job by `call`, which a slot provides, and return what is to be written."""
+        started_at = self._clock.now()
+        task = self._registry.get(job.row.kind)
+        outcome = self._outcome(task, job, call)
+        attempt = Attempt(job.row, started_at, task, self._policy)
+        return self._completion(job, outcome, attempt)
+
+    def _outcome(self, task: Task | None, job: Job, call: Call) -> Outcome:
+        if task is None:
+            return Failed(UnknownJobKindError(job.row.kind))
+        try:
+            outcome = call(task, job) or COMPLETED
+        except BaseException as error:  # noqa: BLE001 - whatever a task raises is its outcome
+            outcome = outcome_of(error)
+        if job.stop_cause is JobCancelError and not isinstance(outcome, Completed):
+            return o.Cancelled(REMOTE_CANCEL_TEXT, outcome.metadata)
+        return outcome
+
+    def _completion(self, job: Job, outcome: Outcome, attempt: Attempt) -> Completion:
+        try:
+            change = decide(outcome, attempt, self._clock.now(), job.metadata_updates)
+        except RiverError as error:
+            outcome = Failed(error)
+            change = decide(outcome, attempt, self._clock.now(), {})
+        _log(outcome, attempt)
+        return Completion(attempt.row, change, _EVENT_OF[type(outcome)])
+
+    def interrupted(self, row: JobRow) -> Completion:
+        """Return what gives a row back that did not finish, or never started, before the worker ends."""
+        attempt = Attempt(row, self._clock.now(), None, self._policy)
+        return self._completion(Job(row), o.Interrupted(), attempt)
+
+    def rejected(self, row: JobRow, error: BaseException) -> StateChange:
+        """Decide again for an outcome that the database refused: the attempt failed with `error`."""
+        now: datetime = self._clock.now()
+        attempt = Attempt(row, row.attempted_at or now, self._registry.get(row.kind), self._policy)
+        return decide(Failed(error), attempt, now, {})
+
+
+def _log(outcome: Outcome, attempt: Attempt) -> None:
+    if not isinstance(outcome, Failed) or (attempt.task is not None and attempt.task.adapter):
+        return
+    row = attempt.row
+    logger.warning(
+        "job %d failed",
+        row.id,
+        extra={"job_id": row.id, "kind": row.kind, "queue": row.queue, "attempt": row.attempt},
+        exc_info=outcome.error if outcome.error.__traceback__ else None,
+    )

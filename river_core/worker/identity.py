@@ -1,0 +1,43 @@
+"""Names of clients: River's default form, a boot nonce, and what the others may conclude from it.
+
+`web1_2026_11_30T15_04_05_123456_9f86d081_pyl` ends in the nonce of this start and in a marker: `_pyl`
+holds a lock while it lives, `_pyp` does not. Ids without a marker belong to other languages.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+
+from river_core.errors import ConfigurationError
+
+LOCKED = "_pyl"
+"""Marker of a client that holds a liveness lock: rows of such a client are taken over when it is gone."""
+
+POLL_ONLY = "_pyp"
+"""Marker of a client without a lock: nobody may conclude that it is dead."""
+
+MAX_ID_CHARACTERS = 100
+MAX_HOST_CHARACTERS = 60
+NONCE_BYTES = 4
+
+
+def client_id(hostname: str, now: datetime, marker: str) -> str:
+    """Return River's default client id for this host and time, with a fresh nonce and the marker."""
+    host = hostname.replace(".", "_")[:MAX_HOST_CHARACTERS] or "unknown_host"
+    return marked_id(f"{host}_{now.astimezone(UTC):%Y_%m_%dT%H_%M_%S_%f}", marker)
+
+
+def marked_id(name: str, marker: str) -> str:
+    """Return an id given by the user with a fresh nonce and the marker; two starts never share one.
+
+    Raises ConfigurationError for an empty name and for one that leaves no room within 100 characters.
+    """
+    suffix = f"_{secrets.token_hex(NONCE_BYTES)}{marker}"
+    longest = MAX_ID_CHARACTERS - len(suffix)
+    if not 1 <= len(name) <= longest:
+        raise ConfigurationError(
+            f"the id of a client must have 1 to {longest} characters, not {len(name)}: "
+            f"{suffix!r} is added to it"
+        )
+    return name + suffix

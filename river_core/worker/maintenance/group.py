@@ -1,0 +1,91 @@
+"""The services that the leader runs, started and stopped together by the elector."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from river_core.clock import Clock, SystemClock
+from river_core.db.statement import Dialect
+from river_core.drivers.base import Driver
+from river_core.retry import DefaultRetryPolicy, RetryPolicy
+from river_core.task import Registry
+from river_core.worker.maintenance.job_cleaner import JobCleaner, Retention
+from river_core.worker.maintenance.notification_cleaner import NotificationCleaner
+from river_core.worker.maintenance.queue_cleaner import QueueCleaner
+from river_core.worker.maintenance.rescuer import Rescuer, UnknownKinds
+from river_core.worker.maintenance.scheduler import Scheduler
+from river_core.worker.maintenance.service import QUERY_SECONDS, MaintenanceService
+
+STOP_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceConfig:
+    """What a leader needs to know, in seconds where a number is a time."""
+
+    rescue_after: float = 3600.0
+    rescue_unknown_kinds: UnknownKinds = UnknownKinds.RETRY
+    job_timeout: float | None = 60.0
+    retry_policy: RetryPolicy = field(default_factory=DefaultRetryPolicy)
+    retention: Retention = field(default_factory=Retention)
+    cleaner_timeout: float = QUERY_SECONDS
+
+
+class MaintenanceServices:
+    """Scheduler, rescuer and cleaners of one client; idle while it does not lead."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        registry: Registry,
+        config: MaintenanceConfig | None = None,
+        *,
+        allow: Callable[[Collection[str]], Collection[str]] = list,
+        clock: Clock | None = None,
+    ) -> None:
+        """Build the services; `allow` says which queues may be announced now."""
+        config, clock = config or MaintenanceConfig(), clock or SystemClock()
+        self.scheduler = Scheduler(driver, allow=allow, clock=clock)
+        self.rescuer = Rescuer(
+            driver,
+            registry,
+            rescue_after=config.rescue_after,
+            job_timeout=config.job_timeout,
+            unknown_kinds=config.rescue_unknown_kinds,
+            policy=config.retry_policy,
+            clock=clock,
+        )
+        self.job_cleaner = JobCleaner(driver, config.retention, timeout=config.cleaner_timeout, clock=clock)
+        self.queue_cleaner = QueueCleaner(driver, clock=clock)
+        self.services: tuple[MaintenanceService, ...] = (
+            self.scheduler,
+            self.rescuer,
+            self.job_cleaner,
+            self.queue_cleaner,
+        )
+        if driver.sql.dialect is Dialect.SQLITE:
+            self.services = (*self.services, NotificationCleaner(driver, clock=clock))
+
+    @property
+    def running(self) -> bool:
+        """Whether any service has a thread."""
+        return any(service.alive for service in self.services)
+
+    def start(self) -> None:
+        """Start all services, after waiting for what is left of an earlier run."""
+        for service in self.services:
+            service.stop()
+            service.start()
+
+    def stop(self, timeout: float = STOP_SECONDS) -> bool:
+        """Ask all services to end and wait up to `timeout` seconds; return whether all have ended.
+
+        One that is still inside a statement ends after it; its work is guarded like everybody's.
+        """
+        for service in self.services:
+            service.ask_stop()
+        until = time.monotonic() + timeout
+        ended = [service.join(max(until - time.monotonic(), 0)) for service in self.services]
+        return all(ended)

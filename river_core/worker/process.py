@@ -1,0 +1,143 @@
+"""The worker as a process: signals, the two-step stop and the exit code (River for Rails: WorkerRunner).
+
+TERM and INT drain, a second one interrupts what runs, TSTP only stops claiming. Interrupted jobs have
+five seconds to end; then their rows are given back and the process is forced out.
+
+    exit code 0   drained by itself
+    exit code 1   could not start, a part died, had to interrupt, or was forced
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from river_core.worker.worker import FINALIZE_SECONDS, Worker
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+LOOK_SECONDS = 0.2
+DRAIN_LOOK_SECONDS = 0.05
+
+logger = logging.getLogger(__name__)
+
+
+class _Signals:
+    """What the signal handlers have seen. Handlers only count; the main loop acts."""
+
+    def __init__(self) -> None:
+        self.stops = 0
+        self.quiet = False
+        self.arrived = threading.Event()
+
+    def stop(self, number: int, frame: FrameType | None) -> None:
+        self.stops += 1
+        self.arrived.set()
+
+    def quieten(self, number: int, frame: FrameType | None) -> None:
+        self.quiet = True
+        self.arrived.set()
+
+    def wait(self, seconds: float) -> None:
+        self.arrived.wait(seconds)
+        self.arrived.clear()
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        handlers: dict[int, Any] = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop}
+        if hasattr(signal, "SIGTSTP"):
+            handlers[signal.SIGTSTP] = self.quieten
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def run_worker(worker: Worker, *, stop_timeout: float | None = 30.0) -> int:
+    """Run a worker that was not started, in the main thread, until a signal; return the exit code.
+
+    `stop_timeout` is how many seconds running jobs may take to finish after the first signal, None for
+    no limit. A job that cannot be interrupted makes the process exit here, with code 1, after its row
+    was given back. Raises what `Worker.start` raises.
+    """
+    signals = _Signals()
+    supervisor = _Supervisor(worker, signals, stop_timeout)
+    with signals.installed():
+        worker.start()
+        if not worker.config.main_thread:
+            return supervisor.supervise()
+        thread = threading.Thread(target=supervisor.supervise, name="river-supervisor", daemon=True)
+        thread.start()
+        while thread.is_alive():
+            worker.run_jobs(LOOK_SECONDS)
+        return supervisor.exit_code
+
+
+class _Supervisor:
+    """Watches a started worker and takes it through the steps of its stop."""
+
+    def __init__(self, worker: Worker, signals: _Signals, stop_timeout: float | None) -> None:
+        self._worker = worker
+        self._signals = signals
+        self._stop_timeout = stop_timeout
+        self.exit_code = EXIT_FAILED
+
+    def supervise(self) -> int:
+        healthy = self._until_stopped()
+        drained = self._drain()
+        self.exit_code = self._end(healthy and drained)
+        return self.exit_code
+
+    def _until_stopped(self) -> bool:
+        quiet = False
+        while not self._signals.stops:
+            if self._signals.quiet and not quiet:
+                quiet = True
+                logger.info("claiming no more jobs; waiting for TERM")
+                self._worker.request_stop()
+            if dead := self._worker.dead_parts(quiet):
+                logger.critical("%s ended by itself; the worker stops", ", ".join(dead))
+                return False
+            self._signals.wait(LOOK_SECONDS)
+        return True
+
+    def _drain(self) -> bool:
+        """Let running jobs finish until the time is over or another signal comes; return whether they did."""
+        worker, timeout = self._worker, self._stop_timeout
+        logger.info("stopping: %d jobs may finish; a second signal interrupts them", worker.active)
+        worker.request_stop()
+        until = None if timeout is None else time.monotonic() + timeout
+        while self._signals.stops < 2 and (until is None or time.monotonic() < until):
+            if worker.wait_drained(DRAIN_LOOK_SECONDS):
+                return True
+        return worker.wait_drained(0)
+
+    def _end(self, clean: bool) -> int:
+        worker = self._worker
+        if clean:
+            worker.stop()
+            return EXIT_OK
+        if worker.active:
+            logger.warning("interrupting %d jobs", worker.active)
+        worker.stop_and_cancel(FINALIZE_SECONDS)
+        if worker.active:
+            _force_out(worker.active)
+        return EXIT_FAILED
+
+
+def _force_out(stuck: int) -> None:
+    logger.error("%d jobs could not be interrupted; their rows were given back; forcing the exit", stuck)
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(EXIT_FAILED)

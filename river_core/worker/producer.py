@@ -1,0 +1,137 @@
+"""Claims the jobs of one queue for free slots and hands them out (River: producer).
+
+It fetches at start, on an insert notification, when a slot frees after a full fetch, when the next
+job falls due, and on a slow poll; two fetches are at least the cool-down apart.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from river_core.db import jobs, work
+from river_core.drivers.base import Driver
+from river_core.errors import ConfigurationError
+from river_core.job import JobRow
+from river_core.service import Service
+from river_core.worker.slots import ThreadSlots
+
+MAX_WORKERS = 10_000
+MIN_SECONDS = 0.001
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueConfig:
+    """One queue of a worker (River: QueueConfig). Times in seconds, None for the worker's own."""
+
+    max_workers: int
+    fetch_cooldown: float | None = None
+    fetch_poll_interval: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError for values outside River's limits."""
+        if not 1 <= self.max_workers <= MAX_WORKERS:
+            raise ConfigurationError(f"max_workers must be 1 to {MAX_WORKERS}, not {self.max_workers!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """How often a producer may and must fetch, in seconds."""
+
+    cooldown: float
+    poll: float
+
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError for values outside River's limits."""
+        if self.cooldown < MIN_SECONDS or self.poll < self.cooldown:
+            raise ConfigurationError(
+                f"fetch_cooldown ({self.cooldown}) must be at least {MIN_SECONDS} s and fetch_poll_interval "
+                f"({self.poll}) at least as long"
+            )
+
+
+class Producer(Service):
+    """One queue's thread that claims."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        client_id: str,
+        queue: str,
+        slots: ThreadSlots,
+        pacing: Pacing,
+        kinds: Sequence[str] | None,
+        may_claim: Callable[[], bool],
+    ) -> None:
+        """Claim jobs of `queue`, of `kinds` only where given, while `may_claim` says so."""
+        super().__init__(f"river-producer-{queue}")
+        self.queue = queue
+        self.slots = slots
+        self.paused = False
+        self._driver = driver
+        self._client_id = client_id
+        self._pacing = pacing
+        self._kinds = kinds
+        self._may_claim = may_claim
+        self._wants_slots = False
+        self._next_fetch = 0.0
+
+    def slot_freed(self) -> None:
+        """Fetch again if the last fetch took all that was free; called by slots."""
+        if self._wants_slots:
+            self._wants_slots = False
+            self.wake()
+
+    def set_paused(self, paused: bool) -> bool:
+        """Stop or resume claiming; running jobs go on. Return whether that changed anything."""
+        changed = self.paused != paused
+        self.paused = paused
+        if changed and not paused:
+            self.wake()
+        return changed
+
+    def run_once(self) -> float | None:
+        """Claim once; return the seconds until the next poll or due job."""
+        rest = self._next_fetch - time.monotonic()
+        if rest > 0 and self.pause(rest):
+            return 0
+        if self.paused or not self._may_claim() or self._kinds == ():
+            return self._poll_seconds()
+        self._wants_slots = True
+        reserved = self.slots.reserve()
+        return self._claim(reserved) if reserved else self._poll_seconds()
+
+    def _claim(self, reserved: int) -> float:
+        rows: list[JobRow] = []
+        self._next_fetch = time.monotonic() + self._pacing.cooldown
+        try:
+            rows = self._fetch(reserved)
+        finally:
+            self._wants_slots = len(rows) == reserved
+            self.slots.submit(rows, reserved)
+        if len(rows) == reserved:
+            return self._poll_seconds()
+        return self._until_next_due()
+
+    def _fetch(self, limit: int) -> list[JobRow]:
+        sql = self._driver.sql
+        statement = work.job_get_available(sql, self.queue, self._client_id, limit, self._kinds)
+        with self._driver.connect() as connection:
+            rows = [jobs.decode_job(sql, row) for row in connection.fetch(statement)]
+        rows.sort(key=lambda row: (row.priority, row.scheduled_at, row.id))
+        return rows
+
+    def _until_next_due(self) -> float:
+        with self._driver.connect() as connection:
+            [(seconds,)] = connection.fetch(work.job_next_due(self._driver.sql, self.queue))
+        poll = self._poll_seconds()
+        return poll if seconds is None else min(max(float(seconds), MIN_SECONDS), poll)
+
+    def _poll_seconds(self) -> float:
+        poll = self._pacing.poll
+        return poll + random.uniform(0, max(poll * 0.1, 0.01))  # noqa: S311 - jitter, no secret

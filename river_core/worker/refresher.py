@@ -1,0 +1,49 @@
+"""Keeps long attempts from looking stuck to a foreign leader.
+
+Go, Ruby, Rust and JavaScript leaders rescue, or discard, what has been running for an hour. A row whose
+attempted_at is refreshed never is that old while its owner lives; the true start stays in metadata.
+This is also the heartbeat of clients that hold no lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import timedelta
+
+from river_core.clock import Clock, SystemClock
+from river_core.db.liveness import job_refresh_attempts
+from river_core.drivers.base import Driver
+from river_core.service import Service
+
+INTERVAL_SECONDS = 600.0
+
+
+class AttemptRefresher(Service):
+    """Every ten minutes, one statement for all attempts of this client that are older than that."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        client_id: str,
+        running: Callable[[], Collection[int]],
+        *,
+        interval: float = INTERVAL_SECONDS,
+        clock: Clock | None = None,
+    ) -> None:
+        """Refresh the rows of `running` jobs only: what the client lost sight of must look stuck."""
+        super().__init__("river-refresher")
+        self._driver = driver
+        self._client_id = client_id
+        self._running = running
+        self._interval = interval
+        self._clock = clock or SystemClock()
+
+    def run_once(self) -> float:
+        """Refresh what has been running for longer than the interval."""
+        ids = list(self._running())
+        if ids:
+            horizon = self._clock.now() - timedelta(seconds=self._interval)
+            statement = job_refresh_attempts(self._driver.sql, self._client_id, ids, horizon)
+            with self._driver.connect() as connection:
+                connection.fetch(statement)
+        return self._interval

@@ -1,0 +1,252 @@
+"""Slots on threads: where claimed jobs wait for a free thread and run.
+
+One queue serves all threads, so a thread that is done takes the next job without a word to anyone. An
+exception can be raised inside a running task, for a stop or a time-out; Python delivers it between
+two byte codes, so code that blocks in C sees it only when it returns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
+from river_core.job import JobRow
+from river_core.outcome import Outcome
+from river_core.task import Inserter, Job, Task
+from river_core.worker.completer import Completion
+from river_core.worker.executor import Executor
+
+_END = None
+logger = logging.getLogger(__name__)
+
+
+class RunningJob:
+    """A job in a slot, and the thread that an exception can be raised in while the task runs."""
+
+    __slots__ = (
+        "_interruptible",
+        "_lock",
+        "_thread_id",
+        "deadline",
+        "given_back",
+        "job",
+        "started",
+        "timeout",
+    )
+
+    def __init__(self, job: Job) -> None:
+        """Hold a job that waits for a thread."""
+        self.job = job
+        self.started = False
+        self.given_back = False
+        self.timeout: float | None = None
+        self.deadline: float | None = None
+        self._thread_id = 0
+        self._interruptible = False
+        self._lock = threading.Lock()
+
+    def begin(self, timeout: float | None) -> None:
+        """Note that the job has a thread now, and when its time-out in seconds ends."""
+        self.started = True
+        if timeout is not None:
+            self.timeout = timeout
+            self.deadline = time.monotonic() + timeout
+
+    def call(self, task: Task, job: Job) -> Outcome | None:
+        """Run the task; exceptions from `interrupt` arrive only in here."""
+        self._thread_id = threading.get_ident()
+        self._interruptible = True
+        try:
+            if job.stop_cause is not None:
+                raise job.stop_cause
+            return task.work(job)
+        except JobTimeoutError as error:
+            if error.seconds or self.timeout is None:
+                raise
+            raise JobTimeoutError(self.timeout) from error
+        finally:
+            with self._lock:
+                self._interruptible = False
+
+    def interrupt(self, cause: type[JobCancelError | JobInterruptedError | JobTimeoutError]) -> bool:
+        """Raise `cause` inside the task if it still runs; return whether it was raised."""
+        with self._lock:
+            if not self._interruptible:
+                return False
+            self._interruptible = False
+            thread = ctypes.c_ulong(self._thread_id)
+            return bool(ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(cause)))
+
+
+class ThreadSlots:
+    """Up to `size` threads that run jobs of one queue."""
+
+    def __init__(
+        self,
+        name: str,
+        size: int,
+        executor: Executor,
+        client: Inserter,
+        finished: Callable[[Completion], None],
+        freed: Callable[[], None],
+    ) -> None:
+        """Run jobs by `executor`; hand each completion to `finished`, then say `freed`."""
+        self.name = name
+        self.size = size
+        self._executor = executor
+        self._client = client
+        self._finished = finished
+        self._freed = freed
+        self._waiting: SimpleQueue[RunningJob | None] = SimpleQueue()
+        self._running: dict[int, RunningJob] = {}
+        self._threads: list[threading.Thread] = []
+        self._reserved = 0
+        self._lock = threading.Lock()
+        self._drained = threading.Condition()
+
+    @property
+    def active(self) -> int:
+        """How many jobs are in slots, waiting for their thread or running."""
+        return len(self._running)
+
+    def reserve(self) -> int:
+        """Take all free slots for a claim that is about to be made; return how many."""
+        with self._lock:
+            free = max(self.size - len(self._running) - self._reserved, 0)
+            self._reserved += free
+            return free
+
+    def submit(self, rows: list[JobRow], reserved: int) -> None:
+        """Give claimed rows to the threads and let go of the rest of the `reserved` slots."""
+        jobs = [RunningJob(Job(row, self._client)) for row in rows]
+        with self._lock:
+            self._running.update((item.job.row.id, item) for item in jobs)
+            self._reserved -= reserved
+        for item in jobs:
+            self._waiting.put(item)
+        if len(rows) < reserved:
+            self._freed()
+        for _ in range(min(len(self._running), self.size) - len(self._threads)):
+            self._start_thread()
+
+    def _start_thread(self) -> None:
+        name = f"{self.name}-{len(self._threads) + 1}"
+        thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _work(self) -> None:
+        while True:
+            running = self._waiting.get()
+            if running is _END:
+                return
+            try:
+                self._run(running)
+            except BaseException:
+                logger.exception("a slot of %s failed outside its task", self.name)
+
+    def _run(self, running: RunningJob) -> None:
+        job = running.job
+        if running.given_back:
+            return
+        running.begin(self._executor.timeout(job.row))
+        try:
+            completion = self._executor.execute(job, running.call)
+        except (JobInterruptedError, JobCancelError, JobTimeoutError):
+            completion = self._executor.interrupted(job.row)
+        if not running.given_back:
+            self._finished(completion)
+        self._leave(job.row.id)
+
+    def _leave(self, job_id: int) -> None:
+        self._running.pop(job_id, None)
+        self._freed()
+        if not self._running:
+            with self._drained:
+                self._drained.notify_all()
+
+    def ids(self) -> list[int]:
+        """Return the ids of the jobs in slots."""
+        return list(self._running)
+
+    def stop_job(self, job_id: int, cause: type[JobCancelError | JobInterruptedError]) -> bool:
+        """Tell one job to end, without raising inside it; return whether it is here."""
+        running = self._running.get(job_id)
+        if running is None:
+            return False
+        running.job.stop(cause)
+        return True
+
+    def interrupt_all(self) -> None:
+        """Tell every job to end for a stop of the worker, and raise inside those that run."""
+        for running in list(self._running.values()):
+            running.job.stop(JobInterruptedError)
+            running.interrupt(JobInterruptedError)
+
+    def expire(self) -> None:
+        """Raise JobTimeoutError inside tasks whose time is over."""
+        now = time.monotonic()
+        for running in list(self._running.values()):
+            if running.deadline is not None and running.deadline <= now:
+                running.interrupt(JobTimeoutError)
+
+    def give_back(self) -> None:
+        """Write jobs that are still here as interrupted, so that another worker may take them at once."""
+        for running in list(self._running.values()):
+            if not running.given_back:
+                running.given_back = True
+                self._finished(self._executor.interrupted(running.job.row))
+
+    def owns_current_thread(self) -> bool:
+        """Return whether the caller is one of the threads that run jobs."""
+        return threading.current_thread() in self._threads
+
+    def wait_drained(self, timeout: float | None) -> bool:
+        """Wait up to `timeout` seconds until no job is left; return whether that is so."""
+        until = None if timeout is None else time.monotonic() + timeout
+        with self._drained:
+            while self._running:
+                left = None if until is None else until - time.monotonic()
+                if left is not None and left <= 0:
+                    return False
+                self._drained.wait(left)
+        return True
+
+    def close(self) -> None:
+        """Let idle threads end; threads that still run a task end after it."""
+        for _ in self._threads:
+            self._waiting.put(_END)
+        self._threads.clear()
+
+
+class MainThreadSlots(ThreadSlots):
+    """One slot whose job runs in the thread that calls `run_next`, for debugging (Celery: solo)."""
+
+    def __init__(
+        self,
+        name: str,
+        size: int,
+        executor: Executor,
+        client: Inserter,
+        finished: Callable[[Completion], None],
+        freed: Callable[[], None],
+    ) -> None:
+        """As ThreadSlots, but `size` is always 1."""
+        super().__init__(name, min(size, 1), executor, client, finished, freed)
+
+    def _start_thread(self) -> None:
+        """Start nothing: the caller of `run_next` is the thread."""
+
+    def run_next(self, timeout: float) -> None:
+        """Wait up to `timeout` seconds for a job and run it here."""
+        try:
+            running = self._waiting.get(timeout=timeout)
+        except Empty:
+            return
+        if running is not None:
+            self._run(running)

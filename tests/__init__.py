@@ -1,0 +1,1 @@
+"""The tests, by tier: unit, conformance, runtime, parity, acceptance, docs."""

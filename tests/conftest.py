@@ -1,0 +1,118 @@
+"""Fixtures that every tier shares: databases, drivers on them, a Redis.
+
+`postgres_url` and `sqlite_path` are empty databases of the test's own; `postgres_driver` and
+`sqlite_driver` stand on them with River's schema applied. `database_url` and `driver` are the same, once
+for each of the two. After each test every row that it left must keep to the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from river_compat.dev_database import Postgres, PostgresNotFoundError, find_postgres
+from river_core.drivers import open_driver
+from river_core.drivers.base import Driver
+from river_core.drivers.psycopg import PsycopgDriver
+from river_core.drivers.sqlite import SqliteDriver
+from tests.databases import Database, migrate, session_database, sqlite_problems
+from tests.redis_server import find_redis
+from tests.requirements import missing
+
+SERVER = pytest.StashKey[Postgres]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the one marker that only these fixtures read."""
+    config.addinivalue_line(
+        "markers", "foreign_rows: writes rows that break River's rules on purpose, so they are not checked"
+    )
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say which Postgres was used, and what was passed over for which reason."""
+    server = config.stash.get(SERVER, None)
+    if server is not None:
+        terminalreporter.write_line(f"Postgres: {server.source}")
+        for reason in server.passed_over:
+            terminalreporter.write_line(f"  passed over {reason}")
+
+
+@pytest.fixture(scope="session")
+def postgres_server(pytestconfig: pytest.Config) -> Iterator[Postgres]:
+    """A Postgres server whose user may create databases."""
+    try:
+        with find_postgres() as server:
+            pytestconfig.stash[SERVER] = server
+            yield server
+    except PostgresNotFoundError as error:
+        missing(str(error))
+
+
+@pytest.fixture(scope="session")
+def postgres_database(postgres_server: Postgres) -> Iterator[Database]:
+    """The session's own database on it."""
+    with session_database(postgres_server.url) as database:
+        yield database
+
+
+@pytest.fixture
+def postgres_url(postgres_database: Database, request: pytest.FixtureRequest) -> Iterator[str]:
+    """URL of an empty schema (the search path points at it) in a database where the test may do anything."""
+    yield postgres_database.new_schema()
+    _report(postgres_database.end_test(), request)
+
+
+@pytest.fixture
+def postgres_driver(postgres_url: str) -> Iterator[PsycopgDriver]:
+    """A driver on Postgres with River's schema applied."""
+    with closing(PsycopgDriver(postgres_url)) as driver:
+        migrate(driver)
+        yield driver
+
+
+@pytest.fixture
+def sqlite_path(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Path of a SQLite file that does not exist yet."""
+    path = tmp_path / "river.sqlite3"
+    yield path
+    _report(sqlite_problems(path), request)
+
+
+@pytest.fixture
+def sqlite_driver(sqlite_path: Path) -> Iterator[SqliteDriver]:
+    """A driver on SQLite with River's schema applied."""
+    with closing(SqliteDriver(sqlite_path)) as driver:
+        migrate(driver)
+        yield driver
+
+
+@pytest.fixture(params=[pytest.param("postgres", marks=pytest.mark.postgres), "sqlite"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """URL of an empty database, once on Postgres and once on SQLite."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return f"sqlite:///{request.getfixturevalue('sqlite_path')}"
+
+
+@pytest.fixture
+def driver(database_url: str) -> Iterator[Driver]:
+    """A driver with River's schema applied, once on Postgres and once on SQLite."""
+    with closing(open_driver(database_url)) as opened:
+        yield migrate(opened)
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """URL of a Redis database of our own; it is emptied at the end."""
+    with find_redis() as url:
+        yield url
+
+
+def _report(problems: list[str], request: pytest.FixtureRequest) -> None:
+    if problems and not request.node.get_closest_marker("foreign_rows"):
+        pytest.fail("rows that other River clients cannot read:\n" + "\n".join(problems), pytrace=False)

@@ -1,0 +1,1 @@
+"""Workers, maintenance and adapters over a real database."""

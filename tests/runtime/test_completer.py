@@ -1,0 +1,232 @@
+"""The completer writes in bulk, loses nothing, and lets one bad outcome fail alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from river_core.clock import SystemClock
+from river_core.db import jobs, work
+from river_core.db.statement import Statement
+from river_core.drivers.base import Connection, Driver, Row
+from river_core.errors import OperationalError
+from river_core.insert import InsertParams
+from river_core.inserting import InsertNotifyLimiter, insert_many
+from river_core.job import JobRow, JobState
+from river_core.outcome import FollowUp, set_completed, set_error, set_interrupted
+from river_core.retry import DefaultRetryPolicy
+from river_core.task import Registry
+from river_core.worker.completer import Completer, Completion
+from river_core.worker.events import EventKind
+from river_core.worker.executor import Executor
+from tests.runtime.workers import row, wait_for
+
+CLIENT = "completer_test"
+
+
+def claimed(driver: Driver, count: int) -> list[JobRow]:
+    """Insert `count` jobs and claim them."""
+    params = [InsertParams(kind="k1", encoded_args="{}") for _ in range(count)]
+    with driver.connect() as connection:
+        with connection.transaction():
+            insert_many(connection, driver.sql, params, ())
+        rows = connection.fetch(work.job_get_available(driver.sql, "default", CLIENT, count))
+    return sorted((jobs.decode_job(driver.sql, found) for found in rows), key=lambda job: job.id)
+
+
+def done(job: JobRow, follow_ups: tuple[FollowUp, ...] = (), **metadata: object) -> Completion:
+    """A success of `job`."""
+    change = set_completed(datetime.now(UTC), metadata, follow_ups)
+    return Completion(job, change, EventKind.JOB_COMPLETED)
+
+
+@contextmanager
+def completing(driver: Driver, batch: list[Completion]) -> Iterator[Completer]:
+    """A completer that finds all of `batch` waiting when it starts, so that it is one flush."""
+    executor = Executor(Registry(), DefaultRetryPolicy(), SystemClock(), None)
+    completer = Completer(driver, CLIENT, InsertNotifyLimiter(), executor.rejected, lambda batch, states: None)
+    for completion in batch:
+        completer.put(completion)
+    completer.start()
+    try:
+        yield completer
+    finally:
+        assert completer.stop(30)
+
+
+def flush(driver: Driver, batch: list[Completion]) -> None:
+    """Write one flush and wait for its end."""
+    with completing(driver, batch):
+        pass
+
+
+def states(driver: Driver) -> Counter[str]:
+    """How many rows are in each state."""
+    with driver.connect() as connection:
+        return Counter(
+            found[0] for found in connection.fetch(Statement("states", "SELECT state FROM river_job", {}))
+        )
+
+
+class Watched:
+    """A driver that counts the statements that pass, and can refuse some."""
+
+    def __init__(self, inner: Driver) -> None:
+        self.inner = inner
+        self.sql = inner.sql
+        self.names: Counter[str] = Counter()
+        self.failures = 0
+
+    @contextmanager
+    def connect(self) -> Iterator[Connection]:
+        """Lend a connection that reports to this driver."""
+        with self.inner.connect() as connection:
+            yield _WatchedConnection(connection, self)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+
+class _WatchedConnection:
+    def __init__(self, inner: Connection, watch: Watched) -> None:
+        self.inner, self.watch = inner, watch
+
+    def fetch(self, statement: Statement) -> list[Row]:
+        self.watch.names[statement.name] += 1
+        if self.watch.failures:
+            self.watch.failures -= 1
+            raise OperationalError("the connection broke")
+        return self.inner.fetch(statement)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+
+def test_one_flush_is_one_statement(driver: Driver) -> None:
+    """500 successes are written together."""
+    watched = Watched(driver)
+    flush(watched, [done(job) for job in claimed(driver, 500)])  # type: ignore[arg-type]  # wraps a Driver
+    assert states(driver) == {"completed": 500}
+    assert watched.names["job_set_state_if_running_many"] == 1
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param(InsertParams(kind="k1", encoded_args="{}", priority=9), id="check constraint"),
+        pytest.param(InsertParams(kind="k" * 128, encoded_args="{}"), id="length constraint"),
+    ],
+)
+def test_one_bad_outcome_of_500_fails_alone(driver: Driver, broken: InsertParams) -> None:
+    """499 are written; the one whose follow-up violates a constraint records that error and is retried."""
+    batch = [done(job) for job in claimed(driver, 500)]
+    culprit = batch[123].row
+    batch[123] = done(culprit, (FollowUp(broken),))
+    flush(driver, batch)
+    assert states(driver) == {"completed": 499, "available": 1}
+    after = row(driver, culprit.id)
+    assert after.state is JobState.AVAILABLE
+    [error] = after.errors
+    assert "priority_in_range" in error.error or "kind_length" in error.error
+
+
+@pytest.mark.parametrize("value", [float("nan"), object(), {1, 2}], ids=["nan", "object", "set"])
+def test_metadata_that_is_no_json_fails_alone(driver: Driver, value: object) -> None:
+    """The outcome is not lost: the attempt fails with the reason."""
+    batch = [done(job) for job in claimed(driver, 20)]
+    culprit = batch[7].row
+    batch[7] = done(culprit, output=value)
+    flush(driver, batch)
+    assert states(driver) == {"completed": 19, "available": 1}
+    assert len(row(driver, culprit.id).errors) == 1
+
+
+@pytest.mark.postgres
+def test_a_nul_in_metadata_fails_alone(postgres_driver: Driver) -> None:
+    """Postgres refuses it in jsonb."""
+    batch = [done(job) for job in claimed(postgres_driver, 20)]
+    batch[7] = done(batch[7].row, output="a\x00b")
+    flush(postgres_driver, batch)
+    assert states(postgres_driver) == {"completed": 19, "available": 1}
+
+
+def test_a_follow_up_is_inserted_with_the_outcome_and_linked(driver: Driver) -> None:
+    """The finished row names the new one; both are written or neither."""
+    [job] = claimed(driver, 1)
+    follow_up = FollowUp(InsertParams(kind="k2", encoded_args='{"n":1}'), "python_task_retry_id")
+    flush(driver, [done(job, (follow_up,), python_task_outcome="retried")])
+    after = row(driver, job.id)
+    successor = row(driver, after.metadata["python_task_retry_id"])
+    assert (after.state, after.metadata["python_task_outcome"]) == (JobState.COMPLETED, "retried")
+    assert (successor.kind, successor.state, successor.args) == ("k2", JobState.AVAILABLE, {"n": 1})
+
+
+def test_a_stale_attempt_inserts_no_follow_up_and_changes_nothing(driver: Driver) -> None:
+    """The row was given to somebody else meanwhile."""
+    [job] = claimed(driver, 1)
+    stale = replace(job, attempt=job.attempt + 1)
+    flush(driver, [done(stale, (FollowUp(InsertParams(kind="k2", encoded_args="{}")),), mark=1)])
+    assert states(driver) == {"running": 1}
+    assert "mark" not in row(driver, job.id).metadata
+
+
+def test_another_clients_claim_is_left_alone(driver: Driver) -> None:
+    """The same attempt number, claimed by another client."""
+    [job] = claimed(driver, 1)
+    executor = Executor(Registry(), DefaultRetryPolicy(), SystemClock(), None)
+    completer = Completer(driver, "someone_else", InsertNotifyLimiter(), executor.rejected, lambda batch, states: None)
+    completer.put(done(job))
+    completer.start()
+    assert completer.stop(30)
+    assert row(driver, job.id).state is JobState.RUNNING
+
+
+@pytest.mark.parametrize("kind", ["retry", "interruption"])
+def test_a_cancelled_job_that_does_not_succeed_becomes_cancelled(driver: Driver, kind: str) -> None:
+    """The mark wins over every outcome that is not final; time and attempt stay."""
+    [job] = claimed(driver, 1)
+    with driver.connect() as connection:
+        connection.fetch(
+            jobs.job_cancel(driver.sql, job.id, "2026-08-07T14:32:57Z")
+        )
+    now = datetime.now(UTC)
+    error = replace(Executor(Registry(), DefaultRetryPolicy(), SystemClock(), None).rejected(job, ValueError("x"))).error
+    assert error is not None
+    change = set_error(now, True, error, {}) if kind == "retry" else set_interrupted(now, 0, {})
+    flush(driver, [Completion(job, change, EventKind.JOB_FAILED)])
+    after = row(driver, job.id)
+    assert (after.state, after.attempt, after.scheduled_at) == (JobState.CANCELLED, 1, job.scheduled_at)
+    assert after.finalized_at is not None
+    assert len(after.errors) == (1 if kind == "retry" else 0)
+
+
+def test_success_wins_over_a_cancellation_mark(driver: Driver) -> None:
+    """A final outcome stays what it is."""
+    [job] = claimed(driver, 1)
+    with driver.connect() as connection:
+        connection.fetch(jobs.job_cancel(driver.sql, job.id, "2026-08-07T14:32:57Z"))
+    flush(driver, [done(job)])
+    assert row(driver, job.id).state is JobState.COMPLETED
+
+
+def test_a_broken_connection_is_tried_again(driver: Driver) -> None:
+    """Nothing is lost while the database is away for some statements."""
+    watched = Watched(driver)
+    batch = [done(job) for job in claimed(driver, 3)]
+    watched.failures = 5
+    with completing(watched, batch) as completer:  # type: ignore[arg-type]  # wraps a Driver
+        wait_for(lambda: completer.backlog == 0 and states(driver) == {"completed": 3}, "the write")
+
+
+def test_a_deleted_row_is_no_error(driver: Driver) -> None:
+    """The others of its flush are written."""
+    batch = [done(job) for job in claimed(driver, 3)]
+    with driver.connect() as connection:
+        connection.run_script(f"DELETE FROM river_job WHERE id = {batch[1].row.id}")
+    flush(driver, batch)
+    assert states(driver) == {"completed": 2}

@@ -1,0 +1,217 @@
+"""A real worker leaves the row that River's state machine asks for, whichever way a job ends."""
+
+from __future__ import annotations
+
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from river_core.drivers.base import Driver
+from river_core.errors import JobCancelError, JobSnoozeError
+from river_core.job import JobRow, JobState
+from river_core.task import Job, Task
+from river_core.worker.events import EventKind
+from tests.runtime.workers import insert, next_event, registry, row, running, wait_for
+
+
+def work_one(driver: Driver, function: Any, **options: Any) -> tuple[EventKind, JobRow]:
+    """Insert one job, work it, and return the event and the row that it left."""
+    with running(driver, registry(work_one=function)) as worker:
+        events = worker.events.subscribe()
+        job = insert(driver, "work_one", **options)
+        event = next_event(events)
+    assert event.job is not None
+    assert event.job.id == job.id
+    return event.kind, row(driver, job.id)
+
+
+def test_success(driver: Driver) -> None:
+    """completed, finalized, claimed once by this worker, no errors."""
+    kind, job = work_one(driver, lambda job: None)
+    assert kind is EventKind.JOB_COMPLETED
+    assert (job.state, job.attempt, job.errors) == (JobState.COMPLETED, 1, [])
+    assert job.finalized_at is not None
+    assert job.attempted_at is not None
+    assert job.finalized_at >= job.attempted_at - timedelta(seconds=1)
+    assert len(job.attempted_by) == 1
+
+
+def test_metadata_and_output_are_merged(driver: Driver) -> None:
+    """Other keys and their digits stay; nested values are replaced; null is stored."""
+
+    def task(job: Job) -> None:
+        job.update_metadata({"nested": {"new": 1}, "none": None})
+        job.record_output({"answer": 42})
+
+    _, job = work_one(driver, task, metadata={"kept": 12345678901234567890, "nested": {"old": 1}})
+    stored = {key: value for key, value in job.metadata.items() if key != "river:unique_nonce"}
+    assert stored == {
+        "kept": 12345678901234567890,
+        "nested": {"new": 1},
+        "none": None,
+        "output": {"answer": 42},
+    }
+
+
+def test_error(driver: Driver) -> None:
+    """The first error retries within seconds: available, due in the future, the error recorded."""
+
+    def task(job: Job) -> None:
+        raise ValueError("it broke")
+
+    kind, job = work_one(driver, task, metadata={"a": 1})
+    assert kind is EventKind.JOB_FAILED
+    assert (job.state, job.attempt) == (JobState.AVAILABLE, 1)
+    [error] = job.errors
+    assert (error.attempt, error.error) == (1, "it broke")
+    assert "ValueError: it broke" in error.trace
+    assert job.attempted_at is not None
+    assert job.scheduled_at > job.attempted_at
+
+
+def test_last_attempt(driver: Driver) -> None:
+    """An error in the last attempt discards the job."""
+
+    def task(job: Job) -> None:
+        raise ValueError("it broke")
+
+    kind, job = work_one(driver, task, max_attempts=1)
+    assert kind is EventKind.JOB_FAILED
+    assert job.state is JobState.DISCARDED
+    assert job.finalized_at is not None
+
+
+def test_a_retry_runs_again_when_it_is_due(driver: Driver) -> None:
+    """The row is claimed again by itself, and the second attempt completes it."""
+    attempts: list[int] = []
+
+    def task(job: Job) -> None:
+        attempts.append(job.row.attempt)
+        if len(attempts) == 1:
+            raise ValueError("once")
+
+    with running(driver, registry(twice=task)) as worker:
+        events = worker.events.subscribe(EventKind.JOB_COMPLETED)
+        job = insert(driver, "twice")
+        next_event(events)
+    after = row(driver, job.id)
+    assert attempts == [1, 2]
+    assert (after.state, after.attempt, len(after.errors)) == (JobState.COMPLETED, 2, 1)
+
+
+def test_cancel(driver: Driver) -> None:
+    """A task that cancels itself ends `cancelled` with the reason as its error."""
+
+    def task(job: Job) -> None:
+        raise JobCancelError("not needed")
+
+    kind, job = work_one(driver, task)
+    assert kind is EventKind.JOB_CANCELLED
+    assert job.state is JobState.CANCELLED
+    assert [error.error for error in job.errors] == ["JobCancelError: not needed"]
+
+
+@pytest.mark.parametrize(("seconds", "state"), [(4, JobState.AVAILABLE), (60, JobState.SCHEDULED)])
+def test_snooze(driver: Driver, seconds: float, state: JobState) -> None:
+    """The attempt is given back and counted as a snooze."""
+
+    def task(job: Job) -> None:
+        raise JobSnoozeError(seconds)
+
+    kind, job = work_one(driver, task)
+    assert kind is EventKind.JOB_SNOOZED
+    assert (job.state, job.attempt, job.metadata["snoozes"], job.errors) == (state, 0, 1, [])
+
+
+def test_unknown_kind(driver: Driver) -> None:
+    """It fails by River's rules, and its text names the kind."""
+    with running(driver, registry(known=lambda job: None)) as worker:
+        events = worker.events.subscribe()
+        job = insert(driver, "stranger")
+        assert next_event(events).kind is EventKind.JOB_FAILED
+    [error] = row(driver, job.id).errors
+    assert "stranger" in error.error
+
+
+def test_unknown_kinds_stay_when_only_known_ones_are_fetched(driver: Driver) -> None:
+    """fetch_only_known_kinds leaves a stranger's row as it was."""
+    with running(driver, registry(known=lambda job: None), fetch_only_known_kinds=True) as worker:
+        events = worker.events.subscribe()
+        stranger = insert(driver, "stranger")
+        insert(driver, "known")
+        next_event(events)
+    after = row(driver, stranger.id)
+    assert (after.state, after.attempt, after.attempted_by) == (JobState.AVAILABLE, 0, [])
+
+
+@pytest.mark.foreign_rows
+def test_a_broken_row_fails_alone(driver: Driver) -> None:
+    """A row whose args are no object fails; its neighbour in the same claim runs."""
+    ran: list[int] = []
+    broken = insert(driver, "reads")
+    healthy = insert(driver, "reads")
+    with driver.connect() as connection:
+        connection.run_script(f"UPDATE river_job SET args = jsonb('[1]') WHERE id = {broken.id}")
+
+    def task(job: Job) -> None:
+        assert isinstance(job.args, dict)
+        ran.append(job.row.id)
+
+    with running(driver, registry(reads=task)) as worker:
+        events = worker.events.subscribe()
+        kinds = {next_event(events).kind, next_event(events).kind}
+    assert kinds == {EventKind.JOB_FAILED, EventKind.JOB_COMPLETED}
+    assert ran == [healthy.id]
+    assert row(driver, broken.id).errors[0].error.startswith("job row couldn't be decoded: args")
+
+
+class _Slow(Task):
+    kind = "slow"
+
+    def timeout(self, job: JobRow) -> float:
+        return 0.2
+
+    def work(self, job: Job) -> None:
+        while True:
+            job.wait_stopped(0.01)
+
+
+def test_a_time_out_is_raised_inside_the_task(driver: Driver) -> None:
+    """The attempt fails with JobTimeoutError and is retried."""
+    with running(driver, registry(other=lambda job: None).add(_Slow())) as worker:
+        events = worker.events.subscribe()
+        job = insert(driver, "slow")
+        assert next_event(events).kind is EventKind.JOB_FAILED
+    [error] = row(driver, job.id).errors
+    assert error.error == "job timed out after 0.2s"
+
+
+def test_order_is_priority_then_time_then_id(driver: Driver) -> None:
+    """One slot works what is urgent first."""
+    order: list[int] = []
+    done = threading.Event()
+
+    def task(job: Job) -> None:
+        order.append(job.row.id)
+        if len(order) == 4:
+            done.set()
+
+    low = insert(driver, "ordered", priority=4)
+    first = insert(driver, "ordered")
+    second = insert(driver, "ordered")
+    urgent_but_later = insert(driver, "ordered", priority=2)
+    with running(driver, registry(ordered=task), queues={"default": 1}):
+        assert done.wait(30)
+    assert order == [first.id, second.id, urgent_but_later.id, low.id]
+
+
+def test_a_future_job_starts_when_it_is_due(driver: Driver) -> None:
+    """It is not claimed before its time."""
+    started: list[datetime] = []
+    due = datetime.now(UTC) + timedelta(seconds=1.5)
+    with running(driver, registry(later=lambda job: started.append(datetime.now(UTC)))):
+        insert(driver, "later", scheduled_at=due)
+        wait_for(lambda: started, "the start of the scheduled job")
+    assert started[0] >= due

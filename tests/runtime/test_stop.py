@@ -1,0 +1,192 @@
+"""A worker stops in two steps and leaves no row behind."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+import pytest
+
+from river_core.drivers.base import Driver
+from river_core.errors import JobInterruptedError, RiverError
+from river_core.job import JobState
+from river_core.task import Job
+from river_core.worker.config import WorkerConfig
+from river_core.worker.events import EventKind
+from river_core.worker.worker import Worker
+from tests.runtime.workers import DEADLINE, Gate, insert, next_event, registry, row, running
+
+
+def test_a_soft_stop_waits_for_running_jobs_and_claims_nothing_new(driver: Driver) -> None:
+    """The running job completes; the one that waited stays available, untouched."""
+    gate = Gate()
+    with running(driver, registry(gated=gate), queues={"default": 1}) as worker:
+        first = insert(driver, "gated")
+        assert gate.began.wait(DEADLINE)
+        second = insert(driver, "gated")
+        stopper = threading.Thread(target=worker.stop)
+        stopper.start()
+        gate.release.set()
+        stopper.join(DEADLINE)
+        assert not stopper.is_alive()
+        assert worker.interrupted is False
+    assert row(driver, first.id).state is JobState.COMPLETED
+    after = row(driver, second.id)
+    assert (after.state, after.attempt) == (JobState.AVAILABLE, 0)
+
+
+def test_a_hard_stop_interrupts_and_gives_the_attempt_back(driver: Driver) -> None:
+    """available, attempt restored, no error, due now; the task saw JobInterruptedError."""
+    began = threading.Event()
+    seen: list[type[BaseException]] = []
+
+    def task(job: Job) -> None:
+        try:
+            began.set()
+            while not job.wait_stopped(0.01):
+                pass
+            for _ in range(1_000_000):
+                job.wait_stopped(0.001)
+        except Exception:
+            seen.append(Exception)
+            raise
+        except JobInterruptedError:
+            seen.append(JobInterruptedError)
+            raise
+
+    with running(driver, registry(long=task)) as worker:
+        events = worker.events.subscribe()
+        job = insert(driver, "long", metadata={"a": 1})
+        assert began.wait(DEADLINE)
+        assert worker.stop_and_cancel(DEADLINE) is False
+        assert next_event(events).kind is EventKind.JOB_INTERRUPTED
+    after = row(driver, job.id)
+    assert (after.state, after.attempt, after.errors) == (JobState.AVAILABLE, 0, [])
+    assert after.metadata["a"] == 1
+    assert seen == [JobInterruptedError]
+
+
+def test_a_job_that_finishes_during_a_hard_stop_is_completed(driver: Driver) -> None:
+    """It noticed the stop and ended its work in order."""
+    began = threading.Event()
+
+    def task(job: Job) -> None:
+        try:
+            began.set()
+            job.wait_stopped(DEADLINE)
+            job.wait_stopped(DEADLINE)
+        except JobInterruptedError:
+            job.update_metadata({"tidied": True})
+
+    with running(driver, registry(tidy=task)) as worker:
+        job = insert(driver, "tidy")
+        assert began.wait(DEADLINE)
+        worker.stop_and_cancel(DEADLINE)
+    after = row(driver, job.id)
+    assert (after.state, after.metadata.get("tidied")) == (JobState.COMPLETED, True)
+
+
+def test_a_job_that_ignores_the_stop_is_given_back_and_cannot_write_later(driver: Driver) -> None:
+    """Its row is available at once; what the thread does afterwards changes nothing."""
+    gate = Gate()
+    finished = threading.Event()
+
+    def task(job: Job) -> None:
+        try:
+            gate(job)
+        except JobInterruptedError:
+            gate.release.wait(DEADLINE)
+        finally:
+            finished.set()
+
+    with running(driver, registry(deaf=task)) as worker:
+        job = insert(driver, "deaf")
+        assert gate.began.wait(DEADLINE)
+        worker.stop_and_cancel(0.2)
+    after = row(driver, job.id)
+    gate.release.set()
+    assert finished.wait(DEADLINE)
+    assert (after.state, after.attempt) == (JobState.AVAILABLE, 0)
+    assert row(driver, job.id).state is JobState.AVAILABLE
+
+
+def test_stop_is_idempotent_and_a_worker_can_start_again(driver: Driver) -> None:
+    """A second stop does nothing; a second start works jobs."""
+    worker = Worker(driver, registry(quick=lambda job: None), WorkerConfig(queues={"default": 2}))
+    assert worker.stop() is True
+    for _ in range(2):
+        worker.start()
+        events = worker.events.subscribe()
+        insert(driver, "quick")
+        assert next_event(events).kind is EventKind.JOB_COMPLETED
+        assert worker.stop() is True
+        assert worker.stop() is True
+
+
+def test_a_job_cannot_wait_for_its_own_worker(driver: Driver) -> None:
+    """It would wait for itself."""
+    worker_of_task: list[Worker] = []
+    caught: list[BaseException] = []
+
+    def task(job: Job) -> None:
+        try:
+            worker_of_task[0].stop()
+        except RiverError as error:
+            caught.append(error)
+
+    with running(driver, registry(suicidal=task)) as worker:
+        worker_of_task.append(worker)
+        events = worker.events.subscribe()
+        insert(driver, "suicidal")
+        assert next_event(events).kind is EventKind.JOB_COMPLETED
+    assert len(caught) == 1
+
+
+def test_no_row_stays_running_when_jobs_keep_coming(driver: Driver) -> None:
+    """Clean stops under load: each job is completed or was never touched."""
+    stop_inserting = threading.Event()
+
+    def insert_on() -> None:
+        while not stop_inserting.is_set():
+            insert(driver, "quick")
+
+    inserter = threading.Thread(target=insert_on)
+    inserter.start()
+    try:
+        for _ in range(3):
+            with running(driver, registry(quick=lambda job: None)) as worker:
+                events = worker.events.subscribe(size=100_000)
+                for _ in range(10):
+                    next_event(events)
+                assert worker.stop() is True
+    finally:
+        stop_inserting.set()
+        inserter.join(DEADLINE)
+    with driver.connect() as connection:
+        from river_core.db.statement import Statement
+
+        found = connection.fetch(Statement("states", "SELECT state, attempt FROM river_job", {}))
+    assert {tuple(item) for item in Counter(map(tuple, found))} <= {("completed", 1), ("available", 0)}
+
+
+@pytest.mark.parametrize("poll_only", [False, True])
+def test_a_running_job_hears_a_cancellation_from_outside(driver: Driver, poll_only: bool) -> None:
+    """By notification, or by the poll; it ends cancelled with River's text."""
+    from river_core.client import Client
+
+    began = threading.Event()
+
+    def task(job: Job) -> None:
+        began.set()
+        assert job.wait_stopped(DEADLINE)
+        raise RuntimeError("stopped halfway")
+
+    with running(driver, registry(long=task), poll_only=poll_only) as worker:
+        events = worker.events.subscribe()
+        job = insert(driver, "long")
+        assert began.wait(DEADLINE)
+        Client(driver).job_cancel(job.id)
+        assert next_event(events).kind is EventKind.JOB_CANCELLED
+    after = row(driver, job.id)
+    assert after.state is JobState.CANCELLED
+    assert [error.error for error in after.errors] == ["JobCancelError: job cancelled remotely"]
