@@ -138,14 +138,14 @@ class Client:
     def job_cancel(self, job_id: int) -> JobRow:
         """Cancel a job; one that runs is asked to stop, a finished one stays (River: JobCancel)."""
         mark = rfc3339(self._clock.now())
-        sql = self.driver.sql
+        statement = jobs.job_cancel(self.driver.sql, _id(job_id), mark, self._now())
         with self._connection() as connection, connection.transaction():
-            row = self._fetch_job(connection, jobs.job_cancel(sql, _id(job_id), mark, self._now()))
+            row = self._fetch_job(connection, statement)
             if row is None:
                 raise _not_found(job_id)
             if row.metadata.get("cancel_attempted_at") == mark:
                 payload = notifications.cancel_payload(row.id, row.queue)
-                connection.fetch(notifications.notify_many(sql, notifications.TOPIC_CONTROL, [payload]))
+                self._notify(connection, notifications.TOPIC_CONTROL, payload)
         return row
 
     def job_retry(self, job_id: int) -> JobRow:
@@ -154,16 +154,15 @@ class Client:
         Raises NotFoundError, UniqueConflictError where another job holds its unique key by now, and
         ValidationError where the last possible attempt is spent.
         """
-        sql = self.driver.sql
+        statement = jobs.job_retry(self.driver.sql, _id(job_id), self._now())
         with self._connection() as connection, connection.transaction():
             try:
-                row = self._fetch_job(connection, jobs.job_retry(sql, _id(job_id), self._now()))
+                row = self._fetch_job(connection, statement)
             except RejectedValueError as error:
                 raise UniqueConflictError(job_id) from error
             if row is None:
                 return self._unretried(self._get(connection, job_id))
-            payload = notifications.insert_payload(row.queue)
-            connection.fetch(notifications.notify_many(sql, notifications.TOPIC_INSERT, [payload]))
+            self._notify(connection, notifications.TOPIC_INSERT, notifications.insert_payload(row.queue))
         return row
 
     def job_delete(self, job_id: int) -> JobRow:
@@ -177,23 +176,25 @@ class Client:
 
     def queue_get(self, name: str) -> QueueRow:
         """Return a queue that some worker has worked; raises NotFoundError."""
-        return self._queues(queues.queue_get(self.driver.sql, name), name)[0]
+        with self._connection() as connection:
+            return self._queues(connection, queues.queue_get(self.driver.sql, name), name)[0]
 
     def queue_list(self, limit: int = 100) -> list[QueueRow]:
         """Return up to `limit` queues, 1 to 10,000, by name."""
         if limit not in QUEUE_LIST_LIMITS:
             raise ValidationError(f"limit must be from 1 to {QUEUE_LIST_LIMITS.stop - 1}, not {limit!r}")
-        return self._queues(queues.queue_list(self.driver.sql, limit), ALL_QUEUES)
+        with self._connection() as connection:
+            return self._queues(connection, queues.queue_list(self.driver.sql, limit), ALL_QUEUES)
 
     def queue_pause(self, name: str) -> None:
         """Stop the work of a queue, or of all for `*`, on every worker; raises NotFoundError."""
         statement = queues.queue_pause(self.driver.sql, name, self._now())
-        self._queues(statement, name, notifications.pause_payload(name))
+        self._change_queues(statement, name, notifications.pause_payload(name))
 
     def queue_resume(self, name: str) -> None:
         """Take up the work of a queue, or of all for `*`, again; raises NotFoundError."""
         statement = queues.queue_resume(self.driver.sql, name, self._now())
-        self._queues(statement, name, notifications.resume_payload(name))
+        self._change_queues(statement, name, notifications.resume_payload(name))
 
     def close(self) -> None:
         """Close the driver's connections; harmless twice."""
@@ -280,17 +281,19 @@ class Client:
             )
         return row
 
-    def _queues(self, statement: Statement, name: str, payload: str | None = None) -> list[QueueRow]:
-        with self._connection() as connection, connection.transaction():
-            rows = connection.fetch(statement)
-            if not rows and name != ALL_QUEUES:
-                raise NotFoundError(
-                    f"no queue {name!r} is known; a queue is known once a worker has worked it"
-                )
-            if payload is not None:
-                sql = self.driver.sql
-                connection.fetch(notifications.notify_many(sql, notifications.TOPIC_CONTROL, [payload]))
+    def _queues(self, connection: Connection, statement: Statement, name: str) -> list[QueueRow]:
+        rows = connection.fetch(statement)
+        if not rows and name != ALL_QUEUES:
+            raise NotFoundError(f"no queue {name!r} is known; a queue is known once a worker has worked it")
         return [queues.decode_queue(row) for row in rows]
+
+    def _change_queues(self, statement: Statement, name: str, payload: str) -> None:
+        with self._connection() as connection, connection.transaction():
+            self._queues(connection, statement, name)
+            self._notify(connection, notifications.TOPIC_CONTROL, payload)
+
+    def _notify(self, connection: Connection, topic: str, payload: str) -> None:
+        connection.fetch(notifications.notify_many(self.driver.sql, topic, [payload]))
 
 
 def _options(given: InsertOpts | None, keywords: dict[str, Any]) -> InsertOpts:

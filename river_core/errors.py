@@ -51,7 +51,9 @@ class UniqueConflictError(RiverError):
 
     def __init__(self, job_id: int) -> None:
         """Keep the id of the job that was to be retried; its row is unchanged."""
-        super().__init__(f"job {job_id} cannot be retried: another job holds its unique key; the row is unchanged")
+        super().__init__(
+            f"job {job_id} cannot be retried: another job holds its unique key; the row is unchanged"
+        )
         self.job_id = job_id
 
 

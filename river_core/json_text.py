@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from json.decoder import scanstring
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _scan_value = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
@@ -34,7 +33,7 @@ def top_level(text: str) -> dict[str, str]:
 def _member(text: str, position: int, members: dict[str, str]) -> int:
     if text[position : position + 1] != '"':
         raise ValueError(f"a key was expected at character {position}")
-    key, position = scanstring(text, position + 1, True)
+    key, position = _scan_value(text, position)
     position = _skip_space(text, position)
     if text[position : position + 1] != ":":
         raise ValueError(f"a colon was expected at character {position}")

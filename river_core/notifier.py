@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from river_core.db.notifications import TOPIC_CONTROL, TOPIC_INSERT
 from river_core.drivers.base import Driver, Listener, Notification
 from river_core.errors import DatabaseError
 from river_core.service import Service
@@ -44,7 +43,9 @@ class Notifier(Service):
         self._lock = threading.Lock()
         self._subscribers: dict[str, list[Callable[[Payload], None]]] = defaultdict(list)
         self.on_connect: list[Callable[[Listener], None]] = []
+        """Called with each new connection, in the thread that made it."""
         self.on_idle: list[Callable[[Listener], None]] = []
+        """Called every five seconds, and after a wake-up, to prove that the connection still answers."""
 
     def subscribe(self, topic: str, callback: Callable[[Payload], None]) -> Callable[[], None]:
         """Call `callback` with each decoded payload of `topic`; return a function that ends it."""
@@ -62,7 +63,11 @@ class Notifier(Service):
         """Connect and listen, then start the thread; raises OperationalError when that fails."""
         if self.alive:
             return
-        self._connect()
+        try:
+            self._connect()
+        except BaseException:
+            self._disconnect()
+            raise
         super().start()
 
     def wake(self) -> None:
@@ -95,12 +100,12 @@ class Notifier(Service):
                     self._deliver(notification)
                 silent = not notifications or time.monotonic() - pinged_at >= PING_SECONDS
                 if silent and not self.stopping:
-                    self._idle(listener)
+                    self._prove(listener)
                     pinged_at = time.monotonic()
         except DatabaseError as error:
             logger.warning("the notification connection was lost: %s", error)
 
-    def _idle(self, listener: Listener) -> None:
+    def _prove(self, listener: Listener) -> None:
         for callback in self.on_idle:
             callback(listener)
 

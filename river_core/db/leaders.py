@@ -32,7 +32,7 @@ def leader_attempt_elect(sql: Sql, leader_id: str, ttl: float, now: datetime | N
 
 
 def leader_attempt_reelect(sql: Sql, term: Term, ttl: float, now: datetime | None = None) -> Statement:
-    """Prolong `term` to `ttl` seconds from now; a row comes back when it held (River: LeaderAttemptReelect)."""
+    """Prolong `term` to `ttl` seconds from now; a row comes back if it held (River: LeaderAttemptReelect)."""
     return sql.statement(
         "leader_attempt_reelect",
         leader_id=term.leader_id,

@@ -32,6 +32,9 @@ SESSION_DEFAULTS: dict[str, Any] = {
     "tcp_user_timeout": 10_000,
 }
 
+MAX_CONNECTIONS = 16
+"""Opened as they are needed: a busy worker uses about four, a client one for each thread that inserts."""
+
 PsycopgConnection = psycopg.Connection[Any]
 
 
@@ -75,7 +78,12 @@ class PsycopgDriver:
     """River's schema in one Postgres database."""
 
     def __init__(
-        self, conninfo: str, *, schema: str = "", max_size: int = 4, connect_timeout: float = 4.0
+        self,
+        conninfo: str,
+        *,
+        schema: str = "",
+        max_size: int = MAX_CONNECTIONS,
+        connect_timeout: float = 4.0,
     ) -> None:
         """Take a URL or a libpq connection string; nothing connects yet.
 

@@ -83,10 +83,13 @@ def _statements(script: str) -> Iterator[str]:
 class SqliteDriver:
     """River's schema in one SQLite file; `:memory:` is one database that this driver's connections share."""
 
-    def __init__(self, path: str | Path, *, busy_timeout: float = 5.0) -> None:
+    def __init__(
+        self, path: str | Path, *, busy_timeout: float = 5.0, max_size: int = MAX_CONNECTIONS
+    ) -> None:
         """Take the file's path; nothing is opened yet.
 
-        `busy_timeout` limits, in seconds, waiting for the one writer and for a free connection.
+        `busy_timeout` limits, in seconds, waiting for the one writer and for one of the `max_size`
+        connections.
         """
         if not str(path):
             raise ConfigurationError("the path of the SQLite database is empty; name a file or ':memory:'")
@@ -97,7 +100,7 @@ class SqliteDriver:
         self._keeper: sqlite3.Connection | None = None  # what is in memory lives as long as one is open
         self._lock = threading.Lock()
         self._pool: Pool[sqlite3.Connection] = Pool(
-            self._open, sqlite3.Connection.close, _is_usable, MAX_CONNECTIONS, busy_timeout
+            self._open, sqlite3.Connection.close, _is_usable, max_size, busy_timeout
         )
 
     @property

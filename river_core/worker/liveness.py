@@ -20,7 +20,7 @@ from river_core.errors import OperationalError
 from river_core.notifier import Notifier
 from river_core.service import Service
 from river_core.worker.identity import LOCKED
-from river_core.worker.lock_file import LockFile, lock_path
+from river_core.worker.lock_file import LockFile, database_file, lock_path
 
 TRUST_SECONDS = 8.0
 LOOK_SECONDS = 1.0
@@ -69,7 +69,8 @@ class LivenessLock(Service):
         self._needed = client_id.endswith(LOCKED)
         self._file: LockFile | None = None
         self._session_pid: int | None = None
-        self._proved_at = monotonic()
+        self.proved_at = monotonic()
+        """When, by the monotonic clock, the lock was last proved."""
         self._looked_at = monotonic()
         self._lost = False
         self._nudge: Callable[[], None] | None = None
@@ -77,7 +78,7 @@ class LivenessLock(Service):
     @property
     def trusted(self) -> bool:
         """Whether the client may claim: it proved within the last 8 seconds that it holds its lock."""
-        return not self._needed or self._monotonic() - self._proved_at <= self._trust
+        return not self._needed or self._monotonic() - self.proved_at <= self._trust
 
     def attach(self, notifier: Notifier) -> None:
         """Take the lock on each session of the notifier, and prove it whenever that has nothing to do."""
@@ -89,9 +90,8 @@ class LivenessLock(Service):
     def start(self) -> None:
         """Lock the file of a SQLite database, then watch; raises OperationalError when that fails."""
         if self._needed and self._driver.sql.dialect is Dialect.SQLITE and not self.alive:
-            self._file = LockFile(lock_path(self._database(), self._client_id))
-            self._file.hold()
-        self._proved_at = self._looked_at = self._monotonic()
+            self._file = _locked_file(self._driver, self._client_id)
+        self.proved_at = self._looked_at = self._monotonic()
         super().start()
 
     def run_once(self) -> float:
@@ -128,13 +128,13 @@ class LivenessLock(Service):
         started = self._monotonic()
         statement = liveness.client_lock_hold(self._driver.sql, self._client_id)
         self._session_pid = cast(Session, listener).fetch(statement)[0][0]
-        self._proved_at = started
+        self.proved_at = started
 
     def _prove_on(self, listener: Listener) -> None:
         started = self._monotonic()
         statement = liveness.client_lock_session(self._driver.sql)
         if cast(Session, listener).fetch(statement)[0][0] == self._session_pid:
-            self._proved_at = started
+            self.proved_at = started
         else:
             raise OperationalError("the listening session was exchanged: use poll_only behind a pooler")
 
@@ -144,23 +144,22 @@ class LivenessLock(Service):
         started = self._monotonic()
         try:
             file.hold()
-            self._proved_at = started
+            self.proved_at = started
         except OperationalError as error:
             logger.warning("%s", error)
-
-    def _database(self) -> str:
-        with self._driver.connect() as connection:
-            files = connection.fetch(liveness.session_database_list(self._driver.sql))
-        path = next((str(row[2]) for row in files if row[1] == "main"), "")
-        if not path:
-            raise OperationalError("a database in memory has no lock file: use the id of a poll-only client")
-        return path
 
 
 def lockable(driver: Driver, poll_only: bool) -> bool:
     """Tell whether a client of this database can hold a lock: not without a session, nor in memory."""
     if driver.sql.dialect is Dialect.POSTGRES:
         return not poll_only
-    with driver.connect() as connection:
-        files = connection.fetch(liveness.session_database_list(driver.sql))
-    return any(row[1] == "main" and row[2] for row in files)
+    return database_file(driver) != ""
+
+
+def _locked_file(driver: Driver, client_id: str) -> LockFile:
+    database = database_file(driver)
+    if not database:
+        raise OperationalError("a database in memory has no lock file: use the id of a poll-only client")
+    file = LockFile(lock_path(database, client_id))
+    file.hold()
+    return file

@@ -14,12 +14,25 @@ import weakref
 from pathlib import Path
 from urllib.parse import quote
 
+from river_core.db.liveness import session_database_list
+from river_core.db.statement import Dialect
+from river_core.drivers.base import Driver
 from river_core.errors import OperationalError
 
 SUFFIX = ".lock"
 MAX_NAME_CHARACTERS = 120
 TRIES = 10
 LOOK_SECONDS = 0.01
+
+
+def database_file(driver: Driver) -> str:
+    """Return the path of a driver's SQLite file; empty on Postgres and for a database in memory."""
+    if driver.sql.dialect is Dialect.POSTGRES:
+        return ""
+    with driver.connect() as connection:
+        files = connection.fetch(session_database_list(driver.sql))
+    path = next((str(row[2]) for row in files if row[1] == "main"), "")
+    return path if Path(path).is_file() else ""
 
 
 def lock_path(database: str, client_id: str) -> Path:

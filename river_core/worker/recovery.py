@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from river_core.clock import Clock, SystemClock
 from river_core.db import liveness, notifications
@@ -21,7 +22,13 @@ from river_core.errors import DatabaseError
 from river_core.job import JobState
 from river_core.service import Service
 from river_core.worker.identity import LOCKED
-from river_core.worker.lock_file import delete_all_free, delete_if_free, is_held, lock_path
+from river_core.worker.lock_file import (
+    database_file,
+    delete_all_free,
+    delete_if_free,
+    is_held,
+    lock_path,
+)
 
 MAX_CRASHES = 25
 BATCH_ROWS = 1_000
@@ -117,8 +124,9 @@ class Recovery(Service):
     def on_start(self) -> None:
         """Delete lock files that dead clients without running jobs left."""
         try:
-            if database := self._database_path():
-                delete_all_free(database, LOCKED)
+            self._database = database_file(self._driver)
+            if self._database:
+                delete_all_free(self._database, LOCKED)
         except (DatabaseError, OSError):
             logger.exception("old lock files could not be deleted")
 
@@ -139,8 +147,7 @@ class Recovery(Service):
         with self._driver.connect() as connection:
             rows = connection.fetch(statement)
         if self._driver.sql.dialect is Dialect.SQLITE:
-            database = self._database_path()
-            return [row[0] for row in rows if not is_held(lock_path(database, row[0]))], None
+            return [row[0] for row in rows if not is_held(self._lock_path(row[0]))], None
         return [row[0] for row in rows if not row[1]], (float(rows[0][2]) if rows else None)
 
     def recover(self, clients: Sequence[str]) -> int:
@@ -183,17 +190,12 @@ class Recovery(Service):
 
     # -- SQLite
 
-    def _database_path(self) -> str:
-        """The database's file; empty on Postgres and for one in memory."""
-        if self._driver.sql.dialect is Dialect.POSTGRES:
-            return ""
+    def _lock_path(self, client: str) -> Path:
         if self._database is None:
-            with self._driver.connect() as connection:
-                files = connection.fetch(liveness.session_database_list(self._driver.sql))
-            self._database = next((str(row[2]) for row in files if row[1] == "main"), "")
-        return self._database
+            self._database = database_file(self._driver)
+        return lock_path(self._database, client)
 
     def _delete_files(self, clients: Sequence[str]) -> None:
-        if database := self._database_path():
+        if self._driver.sql.dialect is Dialect.SQLITE:
             for client in clients:
-                delete_if_free(lock_path(database, client))
+                delete_if_free(self._lock_path(client))

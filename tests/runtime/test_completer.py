@@ -49,7 +49,9 @@ def done(job: JobRow, follow_ups: tuple[FollowUp, ...] = (), **metadata: object)
 def completing(driver: Driver, batch: list[Completion]) -> Iterator[Completer]:
     """A completer that finds all of `batch` waiting when it starts, so that it is one flush."""
     executor = Executor(Registry(), DefaultRetryPolicy(), SystemClock(), None)
-    completer = Completer(driver, CLIENT, InsertNotifyLimiter(), executor.rejected, lambda batch, states: None)
+    completer = Completer(
+        driver, CLIENT, InsertNotifyLimiter(), executor.rejected, lambda batch, states: None
+    )
     for completion in batch:
         completer.put(completion)
     completer.start()
@@ -179,7 +181,9 @@ def test_another_clients_claim_is_left_alone(driver: Driver) -> None:
     """The same attempt number, claimed by another client."""
     [job] = claimed(driver, 1)
     executor = Executor(Registry(), DefaultRetryPolicy(), SystemClock(), None)
-    completer = Completer(driver, "someone_else", InsertNotifyLimiter(), executor.rejected, lambda batch, states: None)
+    completer = Completer(
+        driver, "someone_else", InsertNotifyLimiter(), executor.rejected, lambda batch, states: None
+    )
     completer.put(done(job))
     completer.start()
     assert completer.stop(30)
@@ -191,11 +195,11 @@ def test_a_cancelled_job_that_does_not_succeed_becomes_cancelled(driver: Driver,
     """The mark wins over every outcome that is not final; time and attempt stay."""
     [job] = claimed(driver, 1)
     with driver.connect() as connection:
-        connection.fetch(
-            jobs.job_cancel(driver.sql, job.id, "2026-08-07T14:32:57Z")
-        )
+        connection.fetch(jobs.job_cancel(driver.sql, job.id, "2026-08-07T14:32:57Z"))
     now = datetime.now(UTC)
-    error = replace(Executor(Registry(), DefaultRetryPolicy(), SystemClock(), None).rejected(job, ValueError("x"))).error
+    error = replace(
+        Executor(Registry(), DefaultRetryPolicy(), SystemClock(), None).rejected(job, ValueError("x"))
+    ).error
     assert error is not None
     change = set_error(now, True, error, {}) if kind == "retry" else set_interrupted(now, 0, {})
     flush(driver, [Completion(job, change, EventKind.JOB_FAILED)])

@@ -1,0 +1,204 @@
+"""The composition root of the runtime: which parts a started worker has, and how they are joined.
+
+Parts that receive are started before parts that claim, and stopped after them.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from river_core.client import Client
+from river_core.db.notifications import TOPIC_CONTROL, TOPIC_INSERT
+from river_core.drivers.base import Driver
+from river_core.inserting import InsertNotifyLimiter
+from river_core.notifier import TOPIC_LEADERSHIP, Notifier, Payload
+from river_core.service import Service
+from river_core.task import Registry
+from river_core.worker.attendant import Attendant
+from river_core.worker.completer import Completer, Written
+from river_core.worker.config import WorkerConfig
+from river_core.worker.elector import Elector
+from river_core.worker.events import EventBus
+from river_core.worker.executor import Executor
+from river_core.worker.identity import LOCKED, POLL_ONLY, client_id, marked_id
+from river_core.worker.liveness import LivenessLock, lockable
+from river_core.worker.maintenance.group import MaintenanceConfig, MaintenanceServices
+from river_core.worker.producer import Producer
+from river_core.worker.recovery import Recovery
+from river_core.worker.refresher import AttemptRefresher
+from river_core.worker.slots import MainThreadSlots, ThreadSlots
+
+STOP_SERVICE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the parts are made from."""
+
+    driver: Driver
+    registry: Registry
+    config: WorkerConfig
+    client: Client
+    limiter: InsertNotifyLimiter
+    events: EventBus
+    written: Written
+
+
+class Parts:
+    """Everything that has a thread in one start of a worker."""
+
+    def __init__(self, context: Context) -> None:
+        """Build all parts; nothing starts, and only SQLite's file may be looked at."""
+        config, driver, clock = context.config, context.driver, context.config.clock
+        self.id = new_id(driver, config)
+        self.executor = Executor(context.registry, config.retry_policy, clock, config.job_timeout)
+        self.completer = Completer(
+            driver, self.id, context.limiter, self.executor.rejected, context.written, config.notify_kind
+        )
+        self.lock = LivenessLock(driver, self.id, self.interrupt_all)
+        self.producers = self._producers(context)
+        self.slots = list(
+            {id(producer.slots): producer.slots for producer in self.producers.values()}.values()
+        )
+        self.attendant = Attendant(driver, self.producers, context.events)
+        self.recovery = Recovery(driver, self.id, clock=clock)
+        self.refresher = AttemptRefresher(driver, self.id, self.running_ids, clock=clock)
+        self.notifier = None if config.poll_only else self._notifier(driver)
+        self.elector = None if config.leader_election_disabled else self._elector(context)
+
+    def _producers(self, context: Context) -> dict[str, Producer]:
+        config = context.config
+        kinds = context.registry.kinds() if config.fetch_only_known_kinds else None
+        make = _slots_maker(context, self)
+        shared = make("river-job", config.max_workers) if config.max_workers else None
+        producers: dict[str, Producer] = {}
+        for name in config.queues:
+            slots = shared or make(f"river-{name}", config.queue(name).max_workers)
+            producers[name] = Producer(
+                context.driver, self.id, name, slots, config.pacing(name), kinds, lambda: self.lock.trusted
+            )
+        return producers
+
+    def _notifier(self, driver: Driver) -> Notifier:
+        notifier = Notifier(driver, (TOPIC_INSERT, TOPIC_CONTROL, TOPIC_LEADERSHIP))
+        notifier.subscribe(TOPIC_INSERT, self._inserted)
+        notifier.subscribe(TOPIC_CONTROL, self.attendant.control)
+        notifier.on_connect.append(lambda _: self.look_again())
+        notifier.on_connect.append(self.recovery.notice_connection)
+        self.lock.attach(notifier)
+        return notifier
+
+    def _elector(self, context: Context) -> Elector:
+        config = context.config
+        maintenance = MaintenanceServices(
+            context.driver,
+            context.registry,
+            MaintenanceConfig(
+                rescue_after=config.rescue_stuck_jobs_after,
+                job_timeout=config.job_timeout,
+                retry_policy=config.retry_policy,
+            ),
+            allow=context.limiter.allowed_queues,
+            clock=config.clock,
+        )
+        return Elector(context.driver, self.id, self.notifier, maintenance.start, lambda: _stop(maintenance))
+
+    # -- running
+
+    def freed(self) -> None:
+        """Tell the producers that a slot is free."""
+        for producer in self.producers.values():
+            producer.slot_freed()
+
+    def _inserted(self, payload: Payload) -> None:
+        producer = self.producers.get(str(payload.get("queue")))
+        if producer is not None:
+            producer.wake()
+
+    def look_again(self) -> None:
+        """Fetch, and read settings and marks: notifications may have been missed."""
+        self.attendant.poll_now()
+        for producer in self.producers.values():
+            producer.wake()
+
+    def running_ids(self) -> list[int]:
+        """Return the ids of all jobs in slots."""
+        return [job_id for slots in self.slots for job_id in slots.ids()]
+
+    def interrupt_all(self) -> None:
+        """Tell every running job to end, and raise JobInterruptedError inside those that can hear it."""
+        for slots in self.slots:
+            slots.interrupt_all()
+
+    # -- life
+
+    def start(self) -> None:
+        """Register the queues and start every thread; raises DatabaseError."""
+        self.attendant.register_queues()
+        self.completer.start()
+        if self.notifier is not None:
+            self.notifier.start()
+        for service in (self.lock, self.recovery, self.refresher, self.attendant, self.elector):
+            if service is not None:
+                service.start()
+        for producer in self.producers.values():
+            producer.start()
+
+    def stop_claiming(self) -> None:
+        """Ask the producers to end, and the elector, whose term others may take while this one drains."""
+        if self.elector is not None:
+            self.elector.ask_stop()
+        for producer in self.producers.values():
+            producer.ask_stop()
+
+    def wait_drained(self, until: float | None) -> bool:
+        """Wait, until a monotonic time at most, for the last job to end; return whether it has."""
+        claiming = [item for item in self.producers.values() if not item.join(_left(until))]
+        return not claiming and all(slots.wait_drained(_left(until)) for slots in self.slots)
+
+    def stop(self) -> None:
+        """End every thread; the completer writes what it still has before."""
+        self.stop_claiming()
+        for producer in self.producers.values():
+            producer.join(STOP_SERVICE_SECONDS)
+        for slots in self.slots:
+            slots.close()
+        receivers = (self.elector, self.attendant, self.recovery, self.refresher, self.completer, self.lock)
+        for service in (*receivers, self.notifier):
+            if service is not None:
+                service.stop(STOP_SERVICE_SECONDS)
+
+    def dead(self, quiet: bool) -> list[str]:
+        """Return the names of parts whose threads ended by themselves; those that claim may when `quiet`."""
+        parts: list[Service | None] = [self.completer, self.attendant, self.notifier, self.lock]
+        if not quiet:
+            parts.extend((self.elector, *self.producers.values()))
+        return [part.name for part in parts if part is not None and not part.alive]
+
+
+def new_id(driver: Driver, config: WorkerConfig) -> str:
+    """Return a client id for one start: the configured name or River's default form, nonce and marker."""
+    marker = LOCKED if lockable(driver, config.poll_only) else POLL_ONLY
+    if config.id:
+        return marked_id(config.id, marker)
+    return client_id(socket.gethostname(), config.clock.now(), marker)
+
+
+def _slots_maker(context: Context, parts: Parts) -> Callable[[str, int], ThreadSlots]:
+    kind = MainThreadSlots if context.config.main_thread else ThreadSlots
+
+    def make(name: str, size: int) -> ThreadSlots:
+        return kind(name, size, parts.executor, context.client, parts.completer.put, parts.freed)
+
+    return make
+
+
+def _stop(maintenance: MaintenanceServices) -> None:
+    maintenance.stop()
+
+
+def _left(until: float | None) -> float | None:
+    return None if until is None else max(until - time.monotonic(), 0.0)
