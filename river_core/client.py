@@ -41,6 +41,7 @@ from river_core.insert_options import InsertDefaults, check_params, insert_param
 from river_core.inserting import InsertNotifyLimiter, available_queues, insert_many
 from river_core.job import JobRow, JobState, rfc3339
 from river_core.task import Registry
+from river_core.trailing import TrailingNotifications
 
 Enqueue = Literal["ambient", "own"]
 
@@ -68,12 +69,14 @@ class Client:
         clock: Clock | None = None,
         lenient_queue_names: bool = False,
         limiter: InsertNotifyLimiter | None = None,
+        trailing: TrailingNotifications | None = None,
     ) -> None:
         """Take the defaults of all inserts; raises ConfigurationError for one that River refuses.
 
         With a `registry`, kinds that it does not know are refused. `lenient_queue_names` takes any name
         that the database does and warns once about one that River's other clients refuse. A `limiter`
-        may be shared with others that insert in this process.
+        may be shared with others that insert in this process; `trailing` announces a moment later what
+        the limiter holds back, else the workers' poll finds it.
         """
         try:
             validation.queue(queue, lenient_queue_names)
@@ -82,6 +85,7 @@ class Client:
             raise ConfigurationError(f"the client's default {error}") from error
         self.driver = driver
         self.limiter = limiter or InsertNotifyLimiter()
+        self._trailing = trailing
         self._defaults = InsertDefaults(queue, max_attempts, lenient_queue_names)
         self._registry = None if skip_unknown_job_check else registry
         self._clock = clock or SystemClock()
@@ -201,7 +205,7 @@ class Client:
         self.driver.close()
 
     def _params(self, args: JobArgs, opts: InsertOpts) -> InsertParams:
-        params = insert_params(args, opts, self._defaults)
+        params = insert_params(args, opts, self._defaults, self._clock.now())
         self._check_known(params)
         return params
 
@@ -225,10 +229,18 @@ class Client:
         notified = self.limiter.allowed(rows)
         try:
             with self.driver.connect() as connection:
-                return insert_many(connection, self.driver.sql, rows, notified)
+                results = insert_many(connection, self.driver.sql, rows, notified)
         except BaseException:
             self.limiter.forget(notified)
             raise
+        if self._trailing is not None:
+            self._trailing.hold(queue for queue in available_queues(rows) if queue not in notified)
+        return results
+
+    def flush_notifications(self) -> None:
+        """Tell the workers now of all jobs that were inserted; for a caller that waits for a result."""
+        if self._trailing is not None:
+            self._trailing.flush()
 
     def _insert_on(self, adopted: Connection, rows: Sequence[InsertParams]) -> list[InsertResult]:
         """Insert on a borrowed connection. When it commits nobody knows, so the limiter is left out."""

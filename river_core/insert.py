@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
 from river_core.job import JobRow, JobState
+from river_core.unique import UniqueOpts
 
 MAX_ATTEMPTS_DEFAULT = 25
 PRIORITY_DEFAULT = 1
@@ -64,6 +65,7 @@ class InsertOpts:
     metadata: dict[str, Any] | None = None
     pending: bool = False
     state: JobState | None = None
+    unique_opts: UniqueOpts | None = None
 
 
 @dataclass(frozen=True, slots=True)

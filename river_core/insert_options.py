@@ -7,10 +7,11 @@ arguments' class, those before the client's. As in River's other clients, None a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from river_core import unique
 from river_core import validation as check
 from river_core.encoding import encode_json
 from river_core.errors import ValidationError
@@ -27,11 +28,14 @@ class InsertDefaults:
     lenient_queue_names: bool = False
 
 
-def insert_params(args: JobArgs, call: InsertOpts, defaults: InsertDefaults) -> InsertParams:
-    """Return the row to be written for one job; raises ValidationError, which names the value."""
+def insert_params(args: JobArgs, call: InsertOpts, defaults: InsertDefaults, now: datetime) -> InsertParams:
+    """Return the row to be written for one job; raises ValidationError, which names the value.
+
+    `now`, aware, decides the period of a unique job that is given no time.
+    """
     own = _own_opts(args)
     scheduled_at = check.scheduled_at(call.scheduled_at) or check.scheduled_at(own.scheduled_at)
-    return InsertParams(
+    params = InsertParams(
         kind=check.kind(args.kind),
         encoded_args=_encoded_args(args),
         queue=check.queue(call.queue or own.queue or defaults.queue, defaults.lenient_queue_names),
@@ -41,6 +45,17 @@ def insert_params(args: JobArgs, call: InsertOpts, defaults: InsertDefaults) -> 
         scheduled_at=scheduled_at,
         encoded_metadata=_encoded_metadata(own.metadata, call.metadata),
         tags=check.tags(own.tags if call.tags is None else call.tags),
+    )
+    unique_opts = call.unique_opts or own.unique_opts
+    if unique_opts is not None and not isinstance(unique_opts, unique.UniqueOpts):
+        raise ValidationError(f"unique_opts takes UniqueOpts, not {unique_opts!r}")
+    return _unique(params, unique_opts, now) if unique_opts else params
+
+
+def _unique(params: InsertParams, opts: unique.UniqueOpts, now: datetime) -> InsertParams:
+    subject = unique.UniqueSubject(params.kind, params.encoded_args, params.queue, params.scheduled_at or now)
+    return replace(
+        params, unique_key=unique.unique_key(opts, subject), unique_states=unique.unique_states(opts)
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from river_core.db import jobs, notifications
 from river_core.db.statement import Dialect, Sql
 from river_core.drivers.base import Connection, Row
-from river_core.errors import DatabaseError
+from river_core.errors import DatabaseError, ValidationError
 from river_core.insert import InsertParams, InsertResult
 from river_core.job import JobState
 
@@ -68,11 +68,13 @@ def insert_many(
 ) -> list[InsertResult]:
     """Insert rows and notify `notify_queues`; returns one result for each row, in its order.
 
-    Runs in the connection's open transaction, or in one of its own. Raises RejectedValueError when the
-    database refuses a value; then none of the rows is written.
+    Runs in the connection's open transaction, or in one of its own. Raises ValidationError when two of
+    the rows have one unique key, RejectedValueError when the database refuses a value; then none of the
+    rows is written.
     """
     if not rows:
         return []
+    _refuse_repeated_keys(rows)
     payloads = [notifications.insert_payload(queue) for queue in notify_queues]
     if sql.dialect is Dialect.POSTGRES:
         return _insert_on_postgres(connection, sql, rows, payloads)
@@ -81,6 +83,19 @@ def insert_many(
         if payloads:
             connection.fetch(notifications.notify_many(sql, notifications.TOPIC_INSERT, payloads))
     return results
+
+
+def _refuse_repeated_keys(rows: Sequence[InsertParams]) -> None:
+    positions: dict[bytes, int] = {}
+    for position, row in enumerate(rows):
+        if row.unique_key is None:
+            continue
+        first = positions.setdefault(row.unique_key, position)
+        if first != position:
+            raise ValidationError(
+                f"jobs {first} and {position} of the batch, counted from 0, have the same unique key; "
+                "insert one of them"
+            )
 
 
 def _insert_on_postgres(

@@ -49,6 +49,10 @@ class Connection(Protocol):
 class Listener(Protocol):
     """One dedicated connection that hears notifications. Used by one thread, woken by any."""
 
+    def fetch(self, statement: Statement) -> list[Row]:
+        """Run a statement on this very session, for what must live and die with it."""
+        ...
+
     def wait(self, timeout: float) -> list[Notification]:
         """Return what arrived, or an empty list after `timeout` seconds or a wake-up.
 

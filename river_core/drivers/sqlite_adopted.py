@@ -44,6 +44,8 @@ class AdoptedConnection:
     def transaction(self) -> Iterator[None]:
         """Begin as the sqlite3 module does before a change, where it would; the caller ends it."""
         level = self.raw.isolation_level
+        if getattr(self.raw, "autocommit", None) is True:  # Python 3.12: the level counts for nothing then
+            level = None
         if level is not None and not self.raw.in_transaction:
             self.fetch(self._sql.statement(BEGIN_BY_LEVEL[level.upper()]))
         yield

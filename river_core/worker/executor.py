@@ -94,10 +94,15 @@ class Executor:
         return self._completion(Job(row), o.Interrupted(), attempt)
 
     def rejected(self, row: JobRow, error: BaseException) -> StateChange:
-        """Decide again for an outcome that the database refused: the attempt failed with `error`."""
+        """Decide again for an outcome that the database refused: the attempt failed with `error`.
+
+        An adapter's job is discarded: its body did run, and would give the same outcome again.
+        """
         now: datetime = self._clock.now()
-        attempt = Attempt(row, row.attempted_at or now, self._registry.get(row.kind), self._policy)
-        return decide(Failed(error), attempt, now, {})
+        task = self._registry.get(row.kind)
+        attempt = Attempt(row, row.attempted_at or now, task, self._policy)
+        retry = False if task is not None and task.adapter else None
+        return decide(Failed(error, retry=retry), attempt, now, {})
 
 
 def _log(outcome: Outcome, attempt: Attempt) -> None:

@@ -1,0 +1,1 @@
+"""Every driver keeps to River's protocol."""
