@@ -19,6 +19,7 @@ from river_core.errors import (
     JobSnoozeError,
     JobTimeoutError,
     MigrationError,
+    MissingSchemaError,
     NotFoundError,
     OperationalError,
     RejectedValueError,
@@ -40,6 +41,7 @@ from river_core.migrate import Migrator
 from river_core.notifier import Notifier
 from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Interrupted, Outcome, Snoozed
 from river_core.task import Job, Registry, Task
+from river_core.unique import UniqueOpts
 from river_core.worker.config import WorkerConfig
 from river_core.worker.events import Event, EventKind
 from river_core.worker.process import run_worker
@@ -77,6 +79,7 @@ __all__ = [
     "JobTimeoutError",
     "MigrationError",
     "Migrator",
+    "MissingSchemaError",
     "NotFoundError",
     "Notifier",
     "OperationalError",
@@ -88,6 +91,7 @@ __all__ = [
     "Snoozed",
     "Task",
     "UniqueConflictError",
+    "UniqueOpts",
     "UnknownJobKindError",
     "ValidationError",
     "Worker",

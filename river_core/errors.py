@@ -104,6 +104,18 @@ class OperationalError(DatabaseError):
     """The database cannot be reached, went away, or does not answer in time."""
 
 
+class MissingSchemaError(DatabaseError):
+    """River's tables are not in the database or schema; they are made once, by a migration."""
+
+    def __init__(self, message: str, sqlstate: str | None = None) -> None:
+        """Add the way out to the database's own words."""
+        super().__init__(
+            f"{message}; River's tables are not there: check the database and schema, or make them once "
+            "with 'river-compat migrate up'",
+            sqlstate,
+        )
+
+
 class RejectedValueError(DatabaseError):
     """The database refused a value: SQLSTATE class 22, 23 or 54, or SQLite's integrity and data errors."""
 

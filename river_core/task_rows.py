@@ -7,8 +7,11 @@ caller has open, and what a running task reports must be visible at once.
 from __future__ import annotations
 
 from river_core.db import jobs, task_results
+from river_core.db.task_results import META_KEY, STATE_KEY
 from river_core.drivers.base import Driver
 from river_core.job import JobRow
+
+__all__ = ["META_KEY", "STATE_KEY", "delete_finished", "find_by_task_id", "get_row", "set_task_state"]
 
 
 def get_row(driver: Driver, row_id: int) -> JobRow | None:

@@ -11,6 +11,9 @@ from typing import Any
 from river_core.db.statement import Parameter, Sql, Statement
 from river_core.outcome import StateChange
 
+ANY_ATTEMPTS = -(2**62)
+"""No job has so few attempts left that a claim with this `spare` passes it by."""
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptChange:
@@ -32,13 +35,18 @@ def job_get_available(
     client_id: str,
     limit: int,
     kinds: Sequence[str] | None = None,
+    spare: int = ANY_ATTEMPTS,
     now: datetime | None = None,
 ) -> Statement:
-    """Claim up to `limit` due jobs of `queue`, of `kinds` only where given (River: JobGetAvailable)."""
+    """Claim up to `limit` due jobs of `queue` (River: JobGetAvailable).
+
+    Of `kinds` only where given, and only those with more than `spare` attempts left.
+    """
     parameters: dict[str, Parameter] = {
         "queue": queue,
         "client_id": client_id,
         "limit": limit,
+        "spare": spare,
         "now": sql.time(now),
     }
     if kinds is None:

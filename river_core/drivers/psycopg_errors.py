@@ -7,8 +7,9 @@ from functools import cache
 import psycopg
 
 from river_core.db.statement import as_pyformat
-from river_core.errors import DatabaseError, OperationalError, RejectedValueError
+from river_core.errors import DatabaseError, MissingSchemaError, OperationalError, RejectedValueError
 
+MISSING_STATES = frozenset({"42P01", "3F000"})
 REJECTED_CLASSES = frozenset({"22", "23", "54"})
 
 
@@ -24,6 +25,8 @@ def wrapped(error: psycopg.Error | UnicodeError) -> DatabaseError:
     if isinstance(error, UnicodeError):
         return RejectedValueError(f"a value cannot be sent to Postgres: {message}")
     state = error.sqlstate
+    if state in MISSING_STATES and "river_" in message:
+        return MissingSchemaError(message.splitlines()[0], state)
     if isinstance(error, psycopg.DataError | psycopg.IntegrityError) or (state or "")[:2] in REJECTED_CLASSES:
         return RejectedValueError(message, state)
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from river_core.errors import DatabaseError, OperationalError, RejectedValueError
+from river_core.errors import DatabaseError, MissingSchemaError, OperationalError, RejectedValueError
 
 SQLITE_ERRORS = (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError)
 
@@ -20,6 +20,7 @@ UNREACHABLE = (
     "PERM",
     "INTERRUPT",
 )
+MISSING_TABLE = "no such table: river_"
 REFUSED_JSON = ("malformed JSON", "user-defined function raised exception")
 
 
@@ -30,6 +31,8 @@ def wrapped(error: Exception) -> DatabaseError:
         return RejectedValueError(message)
     if isinstance(error, sqlite3.OperationalError) and message.startswith(REFUSED_JSON):
         return RejectedValueError(message)
+    if message.startswith(MISSING_TABLE):
+        return MissingSchemaError(message)
     if _is_unreachable(error, message):
         return OperationalError(message)
     return DatabaseError(message)

@@ -21,6 +21,8 @@ from river_core.worker.slots import ThreadSlots
 
 TURN_SECONDS = 0.25
 CONTROL_POLL_SECONDS = 2.0
+MAX_WAIT_SECONDS = 0.25
+"""A job that was claimed ahead and has no thread after this time goes to whoever is idle."""
 QUEUE_REPORT_SECONDS = 600.0
 MAX_QUEUES = 10_000
 
@@ -69,6 +71,8 @@ class Attendant(Service):
         """Enforce time-outs; every two seconds also read queue settings and cancellation marks."""
         for slots in self._slots:
             slots.expire()
+            if slots.claims_ahead:
+                slots.give_back_waiting(older_than=MAX_WAIT_SECONDS)
         now = time.monotonic()
         if now >= self._next_poll:
             self._next_poll = now + CONTROL_POLL_SECONDS
@@ -97,6 +101,8 @@ class Attendant(Service):
     def _set_paused(self, name: str, paused: bool) -> None:
         producer = self._producers.get(name)
         if producer is not None and producer.set_paused(paused):
+            if paused:
+                producer.slots.give_back_waiting()
             logger.info("queue %s is %s", name, "paused" if paused else "resumed")
             kind = EventKind.QUEUE_PAUSED if paused else EventKind.QUEUE_RESUMED
             self._events.publish(Event(kind, queue=name))

@@ -19,7 +19,8 @@ class WorkerConfig:
 
     `max_workers` bounds all queues together where it is given; without it each queue has its own
     number. `notify_kind` names the job kind whose finished ids are announced on `river_python_done`.
-    `main_thread` runs jobs in the thread that calls `Worker.run_jobs`, one at a time.
+    `claim_ahead` lets short jobs wait, claimed, behind busy slots; they are given back when a slow one
+    comes between. `main_thread` runs jobs in the thread that calls `Worker.run_jobs`, one at a time.
     """
 
     queues: Mapping[str, QueueConfig | int] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class WorkerConfig:
     poll_only: bool = False
     leader_election_disabled: bool = False
     notify_kind: str | None = None
+    claim_ahead: bool = False
     main_thread: bool = False
     clock: Clock = field(default_factory=SystemClock)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from river_core import outcome as o
@@ -88,10 +89,13 @@ class Executor:
         _log(outcome, attempt)
         return Completion(attempt.row, change, _EVENT_OF[type(outcome)])
 
-    def interrupted(self, row: JobRow) -> Completion:
-        """Return what gives a row back that did not finish, or never started, before the worker ends."""
+    def interrupted(self, row: JobRow, started: bool = True) -> Completion:
+        """Return what gives a row back that did not finish; one that never started keeps its turn."""
         attempt = Attempt(row, self._clock.now(), None, self._policy)
-        return self._completion(Job(row), o.Interrupted(), attempt)
+        completion = self._completion(Job(row), o.Interrupted(), attempt)
+        if started:
+            return completion
+        return replace(completion, change=replace(completion.change, scheduled_at=None))
 
     def rejected(self, row: JobRow, error: BaseException) -> StateChange:
         """Decide again for an outcome that the database refused: the attempt failed with `error`.

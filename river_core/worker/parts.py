@@ -154,9 +154,16 @@ class Parts:
         for producer in self.producers.values():
             producer.ask_stop()
 
+    def give_back_waiting(self) -> None:
+        """Give back what was claimed ahead and has no thread; producers must have ended."""
+        for slots in self.slots:
+            slots.give_back_waiting()
+
     def wait_drained(self, until: float | None) -> bool:
         """Wait, until a monotonic time at most, for the last job to end; return whether it has."""
         claiming = [item for item in self.producers.values() if not item.join(_left(until))]
+        if not claiming:
+            self.give_back_waiting()
         return not claiming and all(slots.wait_drained(_left(until)) for slots in self.slots)
 
     def stop(self) -> None:
@@ -191,7 +198,15 @@ def _slots_maker(context: Context, parts: Parts) -> Callable[[str, int], ThreadS
     kind = MainThreadSlots if context.config.main_thread else ThreadSlots
 
     def make(name: str, size: int) -> ThreadSlots:
-        return kind(name, size, parts.executor, context.client, parts.completer.put, parts.freed)
+        return kind(
+            name,
+            size,
+            parts.executor,
+            context.client,
+            parts.completer.put,
+            parts.freed,
+            claim_ahead=context.config.claim_ahead,
+        )
 
     return make
 

@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from river_core.db import jobs, work
+from river_core.db.work import ANY_ATTEMPTS
 from river_core.drivers.base import Driver
 from river_core.errors import ConfigurationError
 from river_core.job import JobRow
 from river_core.service import Service
-from river_core.worker.slots import ThreadSlots
+from river_core.worker.ahead import SPARE_ATTEMPTS
+from river_core.worker.slots import Reservation, ThreadSlots
 
 MAX_WORKERS = 10_000
 MIN_SECONDS = 0.001
@@ -80,6 +82,7 @@ class Producer(Service):
         self._may_claim = may_claim
         self._wants_slots = False
         self._next_fetch = 0.0
+        self._ahead_now = False
 
     def slot_freed(self) -> None:
         """Fetch again if the last fetch took all that was free; called by slots."""
@@ -103,24 +106,32 @@ class Producer(Service):
         if self.paused or not self._may_claim() or self._kinds == ():
             return self._poll_seconds()
         self._wants_slots = True
-        reserved = self.slots.reserve()
-        return self._claim(reserved) if reserved else self._poll_seconds()
+        places = self.slots.reserve()
+        return self._claim(places) if places.total else self._poll_seconds()
 
-    def _claim(self, reserved: int) -> float:
+    def _claim(self, places: Reservation) -> float:
+        """Fetch for the places: every other time, if jobs may wait at all, for them too.
+
+        In between only free slots are filled, with any job, so that those that may not be claimed
+        ahead have their turn.
+        """
+        self._ahead_now = places.ahead > 0 and not (self._ahead_now and places.free)
+        limit = places.total if self._ahead_now else places.free
+        spare = SPARE_ATTEMPTS if self._ahead_now else ANY_ATTEMPTS
         rows: list[JobRow] = []
         self._next_fetch = time.monotonic() + self._pacing.cooldown
         try:
-            rows = self._fetch(reserved)
+            rows = self._fetch(limit, spare)
         finally:
-            self._wants_slots = len(rows) == reserved
-            self.slots.submit(rows, reserved)
-        if len(rows) == reserved:
+            self._wants_slots = len(rows) == limit
+            self.slots.submit(rows, places.total)
+        if len(rows) == limit:
             return self._poll_seconds()
-        return self._until_next_due()
+        return self._pacing.cooldown if self._ahead_now else self._until_next_due()
 
-    def _fetch(self, limit: int) -> list[JobRow]:
+    def _fetch(self, limit: int, spare: int) -> list[JobRow]:
         sql = self._driver.sql
-        statement = work.job_get_available(sql, self.queue, self._client_id, limit, self._kinds)
+        statement = work.job_get_available(sql, self.queue, self._client_id, limit, self._kinds, spare)
         with self._driver.connect() as connection:
             rows = [jobs.decode_job(sql, row) for row in connection.fetch(statement)]
         rows.sort(key=lambda row: (row.priority, row.scheduled_at, row.id))

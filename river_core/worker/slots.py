@@ -12,14 +12,18 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.job import JobRow
 from river_core.outcome import Outcome
 from river_core.task import Inserter, Job, Task
+from river_core.worker.ahead import WORK_SECONDS, AheadBudget
 from river_core.worker.completer import Completion
 from river_core.worker.executor import Executor
+
+SLOW_SECONDS = 2 * WORK_SECONDS
 
 _END = None
 logger = logging.getLogger(__name__)
@@ -32,6 +36,7 @@ class RunningJob:
         "_interruptible",
         "_lock",
         "_thread_id",
+        "claimed_at",
         "deadline",
         "given_back",
         "job",
@@ -42,6 +47,7 @@ class RunningJob:
     def __init__(self, job: Job) -> None:
         """Hold a job that waits for a thread."""
         self.job = job
+        self.claimed_at = time.monotonic()
         self.started = False
         self.given_back = False
         self.timeout: float | None = None
@@ -50,12 +56,24 @@ class RunningJob:
         self._interruptible = False
         self._lock = threading.Lock()
 
-    def begin(self, timeout: float | None) -> None:
-        """Note that the job has a thread now, and when its time-out in seconds ends."""
-        self.started = True
+    def begin(self, timeout: float | None) -> bool:
+        """Note that the job has a thread now; return whether it may run: it may have been given back."""
+        with self._lock:
+            if self.given_back:
+                return False
+            self.started = True
         if timeout is not None:
             self.timeout = timeout
             self.deadline = time.monotonic() + timeout
+        return True
+
+    def take_back(self, started: bool) -> bool:
+        """Mark the job as given back, once, and only before its start unless `started`; return if it was."""
+        with self._lock:
+            if self.given_back or (self.started and not started):
+                return False
+            self.given_back = True
+            return True
 
     def call(self, task: Task, job: Job) -> Outcome | None:
         """Run the task; exceptions from `interrupt` arrive only in here."""
@@ -83,8 +101,21 @@ class RunningJob:
             return bool(ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(cause)))
 
 
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Places that a claim may fill: `free` slots, and `ahead` more for jobs that may wait behind them."""
+
+    free: int
+    ahead: int
+
+    @property
+    def total(self) -> int:
+        """How many rows may be claimed."""
+        return self.free + self.ahead
+
+
 class ThreadSlots:
-    """Up to `size` threads that run jobs of one queue."""
+    """Up to `size` threads that run jobs, of one queue or of all."""
 
     def __init__(
         self,
@@ -94,6 +125,8 @@ class ThreadSlots:
         client: Inserter,
         finished: Callable[[Completion], None],
         freed: Callable[[], None],
+        *,
+        claim_ahead: bool = False,
     ) -> None:
         """Run jobs by `executor`; hand each completion to `finished`, then say `freed`."""
         self.name = name
@@ -102,10 +135,12 @@ class ThreadSlots:
         self._client = client
         self._finished = finished
         self._freed = freed
+        self._ahead = AheadBudget() if claim_ahead else None
         self._waiting: SimpleQueue[RunningJob | None] = SimpleQueue()
         self._running: dict[int, RunningJob] = {}
         self._threads: list[threading.Thread] = []
         self._reserved = 0
+        self._wake_at = size - 1
         self._lock = threading.Lock()
         self._drained = threading.Condition()
 
@@ -114,15 +149,39 @@ class ThreadSlots:
         """How many jobs are in slots, waiting for their thread or running."""
         return len(self._running)
 
-    def reserve(self) -> int:
-        """Take all free slots for a claim that is about to be made; return how many."""
+    @property
+    def claims_ahead(self) -> bool:
+        """Whether jobs may wait here for a thread."""
+        return self._ahead is not None
+
+    def reserve(self) -> Reservation:
+        """Take all places for a claim that is about to be made.
+
+        While jobs are claimed ahead nothing is given out before half of them are done, so that claims
+        stay large.
+        """
         with self._lock:
-            free = max(self.size - len(self._running) - self._reserved, 0)
-            self._reserved += free
-            return free
+            budget = self._budget()
+            self._wake_at = self.size - 1 + budget // 2
+            taken = len(self._running) + self._reserved
+            if taken > self._wake_at:
+                return Reservation(0, 0)
+            free = max(self.size - taken, 0)
+            ahead = self.size + budget - taken - free
+            self._reserved += free + ahead
+            return Reservation(free, ahead)
+
+    def _budget(self) -> int:
+        """Return how many jobs may wait: none while the oldest one here takes longer than quick jobs do."""
+        if self._ahead is None:
+            return 0
+        oldest = list(self._running.values())[:1]  # a copy: jobs leave while this is read
+        if oldest and time.monotonic() - oldest[0].claimed_at > SLOW_SECONDS:
+            return 0
+        return self._ahead.jobs(self.size)
 
     def submit(self, rows: list[JobRow], reserved: int) -> None:
-        """Give claimed rows to the threads and let go of the rest of the `reserved` slots."""
+        """Give claimed rows to the threads and let go of the rest of the `reserved` places."""
         jobs = [RunningJob(Job(row, self._client)) for row in rows]
         with self._lock:
             self._running.update((item.job.row.id, item) for item in jobs)
@@ -152,20 +211,23 @@ class ThreadSlots:
 
     def _run(self, running: RunningJob) -> None:
         job = running.job
-        if running.given_back:
+        if not running.begin(self._executor.timeout(job.row)):
             return
-        running.begin(self._executor.timeout(job.row))
+        started = time.perf_counter()
         try:
             completion = self._executor.execute(job, running.call)
         except (JobInterruptedError, JobCancelError, JobTimeoutError):
             completion = self._executor.interrupted(job.row)
+        if self._ahead is not None:
+            self._ahead.ran(time.perf_counter() - started)
         if not running.given_back:
             self._finished(completion)
         self._leave(job.row.id)
 
     def _leave(self, job_id: int) -> None:
         self._running.pop(job_id, None)
-        self._freed()
+        if len(self._running) <= self._wake_at:
+            self._freed()
         if not self._running:
             with self._drained:
                 self._drained.notify_all()
@@ -196,11 +258,20 @@ class ThreadSlots:
                 running.interrupt(JobTimeoutError)
 
     def give_back(self) -> None:
-        """Write jobs that are still here as interrupted, so that another worker may take them at once."""
-        for running in list(self._running.values()):
-            if not running.given_back:
-                running.given_back = True
-                self._finished(self._executor.interrupted(running.job.row))
+        """Write all jobs that are still here as interrupted, so that another worker may take them at once."""
+        self._hand_back([item for item in list(self._running.values()) if item.take_back(started=True)])
+
+    def give_back_waiting(self, older_than: float = 0.0) -> None:
+        """Give back jobs that were claimed ahead and have waited `older_than` seconds without a thread."""
+        before = time.monotonic() - older_than
+        waiting = [item for item in list(self._running.values()) if item.claimed_at <= before]
+        self._hand_back([item for item in waiting if item.take_back(started=False)])
+
+    def _hand_back(self, jobs: list[RunningJob]) -> None:
+        for item in jobs:
+            self._finished(self._executor.interrupted(item.job.row, item.started))
+            if not item.started:
+                self._leave(item.job.row.id)
 
     def owns_current_thread(self) -> bool:
         """Return whether the caller is one of the threads that run jobs."""
@@ -235,9 +306,11 @@ class MainThreadSlots(ThreadSlots):
         client: Inserter,
         finished: Callable[[Completion], None],
         freed: Callable[[], None],
+        *,
+        claim_ahead: bool = False,
     ) -> None:
         """As ThreadSlots, but `size` is always 1."""
-        super().__init__(name, min(size, 1), executor, client, finished, freed)
+        super().__init__(name, min(size, 1), executor, client, finished, freed, claim_ahead=claim_ahead)
 
     def _start_thread(self) -> None:
         """Start nothing: the caller of `run_next` is the thread."""

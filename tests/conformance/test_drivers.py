@@ -14,12 +14,20 @@ from typing import Any
 import psycopg
 import pytest
 
+from river_core.client import Client
 from river_core.db.statement import Dialect, Statement
 from river_core.drivers import open_driver
 from river_core.drivers.base import Connection, Driver
 from river_core.drivers.psycopg import PsycopgDriver
 from river_core.drivers.sqlite import SqliteDriver
-from river_core.errors import ConfigurationError, DatabaseError, OperationalError, RejectedValueError
+from river_core.errors import (
+    ConfigurationError,
+    DatabaseError,
+    MissingSchemaError,
+    OperationalError,
+    RejectedValueError,
+)
+from river_core.insert import EncodedArgs
 from tests.conformance.raw_connections import application_connection, fetch
 
 INSERT_QUEUE = "INSERT INTO river_queue (name, updated_at) VALUES (@name, '2026-01-01 00:00:00')"
@@ -421,3 +429,12 @@ def test_a_schema_name_that_other_clients_refuse_is_a_configuration_error(schema
     """Letters, digits and underscores, at most 46 characters."""
     with pytest.raises(ConfigurationError, match="schema"):
         PsycopgDriver("host=a", schema=schema)
+
+
+def test_a_missing_schema_names_the_way_out(database_url: str) -> None:
+    """An insert before the migration says that the tables are not there and which command makes them."""
+    with (
+        closing(open_driver(database_url)) as unmigrated,
+        pytest.raises(MissingSchemaError, match="river-compat migrate up"),
+    ):
+        Client(unmigrated).insert(EncodedArgs("k1", "{}"))

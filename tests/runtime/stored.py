@@ -67,7 +67,7 @@ def put(driver: Driver, **columns: Any) -> int:
     values |= columns
     names = ", ".join(values)
     expressions = ", ".join(_expression(driver, name) for name in values)
-    text = f"INSERT INTO river_job ({names}) VALUES ({expressions}) RETURNING id"  # noqa: S608
+    text = f"INSERT INTO river_job ({names}) VALUES ({expressions}) RETURNING id"
     parameters = {name: _parameter(driver, name, value) for name, value in values.items()}
     return int(run(driver, text, **parameters)[0][0])
 

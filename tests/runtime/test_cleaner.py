@@ -85,7 +85,7 @@ def test_queue_cleaner_deletes_idle_queues_only(driver: Driver) -> None:
     cast = "::text::timestamptz" if driver.sql.dialect is Dialect.POSTGRES else ""
     metadata = "'{}'" if driver.sql.dialect is Dialect.POSTGRES else "jsonb('{}')"
     columns, values = "name, created_at, metadata, updated_at", f"@name, @at{cast}, {metadata}, @at{cast}"
-    insert = f"INSERT INTO river_queue ({columns}) VALUES ({values})"  # noqa: S608
+    insert = f"INSERT INTO river_queue ({columns}) VALUES ({values})"
     for name, age in (("idle", DAY + SECOND), ("busy", DAY - SECOND)):
         run(driver, insert, name=name, at=driver.sql.time(NOW - age))
     QueueCleaner(driver, clock=FixedClock()).run_once()

@@ -3,13 +3,15 @@
 SELECT 1;
 
 -- name: job_get_available
--- Claims up to @limit due jobs of one queue in order of priority, time and id.
+-- Claims up to @limit due jobs of one queue in order of priority, time and id, of those only that have more
+-- than @spare attempts left.
 WITH due AS MATERIALIZED (
     SELECT id
     FROM /* TEMPLATE: schema */river_job
     WHERE state = 'available'
       AND queue = @queue::text
       AND scheduled_at <= coalesce(@now::text::timestamptz, now())
+      AND max_attempts - attempt > @spare::bigint
     ORDER BY priority, scheduled_at, id
     LIMIT @limit::bigint
     FOR UPDATE SKIP LOCKED
@@ -24,6 +26,7 @@ WITH due AS MATERIALIZED (
     WHERE state = 'available'
       AND queue = @queue::text
       AND scheduled_at <= coalesce(@now::text::timestamptz, now())
+      AND max_attempts - attempt > @spare::bigint
       AND kind = ANY ((SELECT string_to_array(@kinds::text, ','))::text[])
     ORDER BY priority, scheduled_at, id
     LIMIT @limit::bigint

@@ -3,7 +3,8 @@
 SELECT 1;
 
 -- name: job_get_available
--- Claims up to @limit due jobs of one queue in order of priority, time and id.
+-- Claims up to @limit due jobs of one queue in order of priority, time and id, of those only that have more
+-- than @spare attempts left.
 UPDATE /* TEMPLATE: schema */river_job
 SET /* INCLUDE: claim_due */
 WHERE id IN (
@@ -12,6 +13,7 @@ WHERE id IN (
     WHERE state = 'available'
       AND queue = @queue
       AND scheduled_at <= coalesce(@now, strftime('%Y-%m-%d %H:%M:%f', 'now'))
+      AND max_attempts - attempt > @spare
     ORDER BY priority, scheduled_at, id
     LIMIT @limit
 )
@@ -27,6 +29,7 @@ WHERE id IN (
     WHERE state = 'available'
       AND queue = @queue
       AND scheduled_at <= coalesce(@now, strftime('%Y-%m-%d %H:%M:%f', 'now'))
+      AND max_attempts - attempt > @spare
       AND instr(',' || @kinds || ',', ',' || kind || ',') > 0
     ORDER BY priority, scheduled_at, id
     LIMIT @limit

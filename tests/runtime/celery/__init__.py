@@ -1,0 +1,1 @@
+"""The Celery adapter with a real worker on Postgres and on SQLite."""
