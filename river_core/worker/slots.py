@@ -1,13 +1,10 @@
 """Slots on threads: where claimed jobs wait for a free thread and run.
 
-One queue serves all threads, so a thread that is done takes the next job without a word to anyone. An
-exception can be raised inside a running task, for a stop or a time-out; Python delivers it between
-two byte codes, so code that blocks in C sees it only when it returns.
+One queue serves all threads, so a thread that is done takes the next job without a word to anyone.
 """
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import threading
 import time
@@ -17,88 +14,17 @@ from queue import Empty, SimpleQueue
 
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.job import JobRow
-from river_core.outcome import Outcome
-from river_core.task import Inserter, Job, Task
+from river_core.task import Inserter, Job
 from river_core.worker.ahead import WORK_SECONDS, AheadBudget
 from river_core.worker.completer import Completion
+from river_core.worker.events import EventKind
 from river_core.worker.executor import Executor
+from river_core.worker.running_job import RunningJob
 
 SLOW_SECONDS = 2 * WORK_SECONDS
 
 _END = None
 logger = logging.getLogger(__name__)
-
-
-class RunningJob:
-    """A job in a slot, and the thread that an exception can be raised in while the task runs."""
-
-    __slots__ = (
-        "_interruptible",
-        "_lock",
-        "_thread_id",
-        "claimed_at",
-        "deadline",
-        "given_back",
-        "job",
-        "started",
-        "timeout",
-    )
-
-    def __init__(self, job: Job) -> None:
-        """Hold a job that waits for a thread."""
-        self.job = job
-        self.claimed_at = time.monotonic()
-        self.started = False
-        self.given_back = False
-        self.timeout: float | None = None
-        self.deadline: float | None = None
-        self._thread_id = 0
-        self._interruptible = False
-        self._lock = threading.Lock()
-
-    def begin(self, timeout: float | None) -> bool:
-        """Note that the job has a thread now; return whether it may run: it may have been given back."""
-        with self._lock:
-            if self.given_back:
-                return False
-            self.started = True
-        if timeout is not None:
-            self.timeout = timeout
-            self.deadline = time.monotonic() + timeout
-        return True
-
-    def take_back(self, started: bool) -> bool:
-        """Mark the job as given back, once, and only before its start unless `started`; return if it was."""
-        with self._lock:
-            if self.given_back or (self.started and not started):
-                return False
-            self.given_back = True
-            return True
-
-    def call(self, task: Task, job: Job) -> Outcome | None:
-        """Run the task; exceptions from `interrupt` arrive only in here."""
-        self._thread_id = threading.get_ident()
-        self._interruptible = True
-        try:
-            if job.stop_cause is not None:
-                raise job.stop_cause
-            return task.work(job)
-        except JobTimeoutError as error:
-            if error.seconds or self.timeout is None:
-                raise
-            raise JobTimeoutError(self.timeout) from error
-        finally:
-            with self._lock:
-                self._interruptible = False
-
-    def interrupt(self, cause: type[JobCancelError | JobInterruptedError | JobTimeoutError]) -> bool:
-        """Raise `cause` inside the task if it still runs; return whether it was raised."""
-        with self._lock:
-            if not self._interruptible:
-                return False
-            self._interruptible = False
-            thread = ctypes.c_ulong(self._thread_id)
-            return bool(ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(cause)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +116,21 @@ class ThreadSlots:
             self._waiting.put(item)
         if len(rows) < reserved:
             self._freed()
-        for _ in range(min(len(self._running), self.size) - len(self._threads)):
-            self._start_thread()
+        try:
+            for _ in range(min(len(self._running), self.size) - len(self._threads)):
+                self._start_thread()
+        except (
+            RuntimeError
+        ):  # the system gives no more threads: what those that are there cannot take goes back
+            if not self._threads:
+                self.give_back_waiting()
+            raise
 
     def _start_thread(self) -> None:
         name = f"{self.name}-{len(self._threads) + 1}"
         thread = threading.Thread(target=self._work, name=name, daemon=True)
-        self._threads.append(thread)
         thread.start()
+        self._threads.append(thread)
 
     def _work(self) -> None:
         while True:
@@ -206,8 +139,9 @@ class ThreadSlots:
                 return
             try:
                 self._run(running)
-            except BaseException:
+            except BaseException as error:
                 logger.exception("a slot of %s failed outside its task", self.name)
+                self._fail(running, error)
 
     def _run(self, running: RunningJob) -> None:
         job = running.job
@@ -223,6 +157,12 @@ class ThreadSlots:
         if not running.given_back:
             self._finished(completion)
         self._leave(job.row.id)
+
+    def _fail(self, running: RunningJob, error: BaseException) -> None:
+        """End the attempt of a job whose outcome could not be decided."""
+        row = running.job.row
+        self._finished(Completion(row, self._executor.rejected(row, error), EventKind.JOB_FAILED))
+        self._leave(row.id)
 
     def _leave(self, job_id: int) -> None:
         self._running.pop(job_id, None)

@@ -215,3 +215,25 @@ def test_a_future_job_starts_when_it_is_due(driver: Driver) -> None:
         insert(driver, "later", scheduled_at=due)
         wait_for(lambda: started, "the start of the scheduled job")
     assert started[0] >= due
+
+
+class _BrokenTimeout(Task):
+    kind = "broken_timeout"
+
+    def timeout(self, job: JobRow) -> float:
+        raise ZeroDivisionError("no limit can be told")
+
+    def work(self, job: Job) -> None:
+        """Never reached."""
+
+
+def test_a_task_that_breaks_outside_its_body_fails_that_attempt(driver: Driver) -> None:
+    """The slot is free again and the row does not stay running."""
+    tasks = registry(quick=lambda job: None).add(_BrokenTimeout())
+    with running(driver, tasks, queues={"default": 1}) as worker:
+        events = worker.events.subscribe()
+        broken = insert(driver, "broken_timeout")
+        assert next_event(events).kind is EventKind.JOB_FAILED
+        insert(driver, "quick")
+        assert next_event(events).kind is EventKind.JOB_COMPLETED
+    assert row(driver, broken.id).errors[0].error == "no limit can be told"

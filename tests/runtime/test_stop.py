@@ -190,3 +190,27 @@ def test_a_running_job_hears_a_cancellation_from_outside(driver: Driver, poll_on
     after = row(driver, job.id)
     assert after.state is JobState.CANCELLED
     assert [error.error for error in after.errors] == ["JobCancelError: job cancelled remotely"]
+
+
+def test_rows_go_back_when_the_system_gives_no_thread(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim without any thread to run it is not kept: the row is available again and runs later."""
+    from river_core.worker.slots import ThreadSlots
+
+    refused: list[str] = []
+    start_thread = ThreadSlots._start_thread
+
+    def refuse_once(slots: ThreadSlots) -> None:
+        if not refused:
+            refused.append(slots.name)
+            raise RuntimeError("can't start new thread")
+        start_thread(slots)
+
+    monkeypatch.setattr(ThreadSlots, "_start_thread", refuse_once)
+    with running(driver, registry(quick=lambda job: None)) as worker:
+        events = worker.events.subscribe()
+        job = insert(driver, "quick")
+        kinds = [next_event(events).kind, next_event(events).kind]
+    assert kinds == [EventKind.JOB_INTERRUPTED, EventKind.JOB_COMPLETED]
+    assert row(driver, job.id).attempt == 1

@@ -1,0 +1,357 @@
+"""What becomes of a task's row in each way that the task can end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from river_compat.celery import Celery, Task
+from river_compat.celery.exceptions import Ignore, Reject, Retry, TaskRevokedError
+from river_core.errors import JobCancelError, JobSnoozeError
+from river_core.job import JobState
+from tests.runtime.celery.conftest import Working
+from tests.runtime.celery.rows import final_row, finished, insert_envelope, rows_of
+from tests.runtime.workers import wait_for
+
+TIMEOUT = 20
+
+
+def test_a_success_is_a_completed_row_with_its_output(app: Celery, working: Working) -> None:
+    """River's own key holds the value, ours says how the task ended."""
+    add = app.task(lambda x, y: x + y, name="add", shared=False)
+    with working():
+        result = add.delay(1, y=2)
+        assert result.get(timeout=TIMEOUT) == 3
+    row = rows_of(app, result.id)[0]
+    assert (row.state, row.attempt, row.max_attempts) == (JobState.COMPLETED, 1, 25)
+    assert row.metadata == {"output": 3, "python_task_outcome": "succeeded"}
+
+
+EXACT = {"z": 1, "a": -0.0, "b": 1e22, "c": "x\x00y", "d": float("inf"), "é": "\ud800"}
+
+
+def test_values_come_back_exactly(app: Celery, working: Working) -> None:
+    """Those that jsonb would change or refuse, as argument and as result."""
+    echo = app.task(lambda x: x, name="echo", shared=False)
+    with working():
+        assert repr(echo.delay(EXACT).get(timeout=TIMEOUT)) == repr(EXACT)
+
+
+def test_an_error_discards_the_row_at_once(app: Celery, working: Working) -> None:
+    """River adds no rounds of its own; the exception comes back with its type."""
+
+    @app.task(shared=False)
+    def fail():
+        raise LookupError("boom", 3)
+
+    with working():
+        result = fail.delay()
+        with pytest.raises(LookupError, match="boom"):
+            result.get(timeout=TIMEOUT)
+    row = rows_of(app, result.id)[0]
+    assert (row.state, row.attempt, row.metadata["python_task_outcome"]) == (JobState.DISCARDED, 1, "failed")
+    assert row.metadata["python_task_exception"] == {
+        "exc_type": "LookupError",
+        "exc_module": "builtins",
+        "exc_message": ["boom", 3],
+    }
+    assert row.errors[0].error == "LookupError: ('boom', 3)"
+    assert 'raise LookupError("boom", 3)' in row.errors[0].trace
+    assert "river_compat" not in row.errors[0].trace
+    assert result.traceback == row.errors[0].trace
+
+
+def test_a_retry_is_a_new_row_beside_the_completed_old_one(app: Celery, working: Working) -> None:
+    """Written in one transaction, with the same task id and a fresh budget."""
+
+    @app.task(bind=True, shared=False, autoretry_for=(OSError,), retry_backoff=1, retry_jitter=False)
+    def flaky(self, x):
+        if self.request.retries == 0:
+            raise OSError("try later")
+        return x
+
+    with working():
+        result = flaky.apply_async((7,), queue="celery", headers={"tenant": "acme"})
+        assert result.get(timeout=TIMEOUT) == 7
+    first, second = rows_of(app, result.id)
+    assert (first.state, second.state) == (JobState.COMPLETED, JobState.COMPLETED)
+    assert first.metadata["python_task_outcome"] == "retried"
+    assert int(first.metadata["python_task_retry_id"]) == second.id
+    assert first.metadata["python_task_exception"]["exc_type"] == "OSError"
+    assert "output" not in first.metadata
+    assert (second.attempt, second.max_attempts) == (1, 25)
+    assert second.scheduled_at - first.created_at >= timedelta(seconds=1)
+    assert first.finalized_at is not None
+    assert abs(second.created_at - first.finalized_at) < timedelta(seconds=1)
+
+
+def test_retries_that_are_used_up_discard_the_last_row(app: Celery, working: Working) -> None:
+    """With the task's own exception."""
+
+    @app.task(bind=True, shared=False, max_retries=1)
+    def hopeless(self):
+        raise self.retry(exc=ValueError(f"run {self.request.retries}"), countdown=0)
+
+    with working():
+        result = hopeless.delay()
+        with pytest.raises(ValueError, match="run 1"):
+            result.get(timeout=TIMEOUT)
+    assert [row.state for row in rows_of(app, result.id)] == [JobState.COMPLETED, JobState.DISCARDED]
+
+
+def test_a_retry_may_carry_any_text(app: Celery, working: Working) -> None:
+    """Also what the database refuses, in the exception and its traceback."""
+
+    @app.task(bind=True, shared=False)
+    def strange(self):
+        if self.request.retries == 0:
+            raise self.retry(exc=ValueError("nul \x00 and \ud800"), countdown=0)
+        return "second"
+
+    with working():
+        result = strange.delay()
+        assert result.get(timeout=TIMEOUT) == "second"
+    data = rows_of(app, result.id)[0].metadata["python_task_exception"]
+    assert json.loads(data["exc_args"]) == ["nul \x00 and \ud800"]
+
+
+def test_retry_raised_by_hand_runs_again(app: Celery, working: Working) -> None:
+    """In Celery nothing is sent, and callers hang."""
+
+    @app.task(bind=True, shared=False)
+    def by_hand(self):
+        if self.request.retries == 0:
+            raise Retry(exc=ValueError("x"), when=0)
+        return "second"
+
+    with working():
+        assert by_hand.delay().get(timeout=TIMEOUT) == "second"
+
+
+def test_retry_without_throw_keeps_both_outcomes(app: Celery, working: Working) -> None:
+    """The run ends as it does and the next one is scheduled with it."""
+
+    @app.task(bind=True, shared=False)
+    def careful(self):
+        if self.request.retries == 0:
+            self.retry(countdown=600, throw=False)
+        return self.request.retries
+
+    with working():
+        result = careful.delay()
+        assert result.get(timeout=TIMEOUT) == 0
+    first, second = rows_of(app, result.id)
+    assert (first.metadata["python_task_outcome"], second.state) == ("succeeded", JobState.SCHEDULED)
+    assert app.AsyncResult(result.id).state == "SUCCESS"
+
+
+def test_a_result_that_cannot_be_stored_fails_the_same_attempt(app: Celery, working: Working) -> None:
+    """With kombu's EncodeError, through the task's own handlers."""
+    handled = []
+
+    class Handled(Task):
+        def on_failure(self, exc, task_id, args, kwargs, einfo):
+            handled.append(type(exc).__name__)
+
+    bad = app.task(lambda: object(), name="bad", base=Handled, shared=False)
+    with working():
+        row = finished(app, bad.delay().id)
+    assert (row.state, row.metadata["python_task_exception"]["exc_type"]) == (
+        JobState.DISCARDED,
+        "EncodeError",
+    )
+    assert handled == ["EncodeError"]
+
+
+def test_ignored_results_are_not_stored(app: Celery, working: Working) -> None:
+    """`get()` is None at once, and the state stays PENDING, as in Celery."""
+    work = app.task(lambda: 5, name="work", ignore_result=True, shared=False)
+    with working():
+        result = work.delay()
+        assert result.get(timeout=0) is None
+        row = finished(app, result.id)
+        assert "output" not in row.metadata
+        assert app.AsyncResult(result.id).state == "PENDING"
+        assert work.apply_async(ignore_result=False).get(timeout=TIMEOUT) == 5
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "outcome", "seen"),
+    [
+        (Ignore(), JobState.COMPLETED, "ignored", "PENDING"),
+        (Reject("no"), JobState.DISCARDED, "failed", "FAILURE"),
+        (JobCancelError("no more"), JobState.CANCELLED, None, "REVOKED"),
+    ],
+)
+def test_other_endings(
+    app: Celery, working: Working, error: BaseException, state: JobState, outcome: str | None, seen: str
+) -> None:
+    """Also under retries of every exception."""
+
+    @app.task(shared=False, autoretry_for=(Exception,))
+    def end():
+        raise error
+
+    with working():
+        result = end.delay()
+        row = finished(app, result.id)
+    assert (row.state, row.metadata.get("python_task_outcome"), result.state) == (state, outcome, seen)
+    assert len(rows_of(app, result.id)) == 1
+
+
+@pytest.mark.parametrize("error", [Reject("again", requeue=True), JobSnoozeError(0)])
+def test_a_row_that_is_given_back_spends_no_attempt(
+    app: Celery, working: Working, error: BaseException
+) -> None:
+    """And runs again, marked as redelivered where Celery marks it."""
+    runs: list[Any] = []
+
+    @app.task(bind=True, shared=False)
+    def again(self):
+        runs.append((self.request.river_attempt, self.request.delivery_info["redelivered"]))
+        if len(runs) == 1:
+            raise error
+        return "done"
+
+    with working():
+        assert again.delay().get(timeout=TIMEOUT) == "done"
+    assert runs == [(1, False), (1, isinstance(error, Reject))]
+
+
+def test_an_expired_task_never_runs(app: Celery, working: Working) -> None:
+    """Its row is cancelled and its result is REVOKED."""
+    ran = []
+    work = app.task(lambda: ran.append(1), name="work", shared=False)
+    result = work.apply_async(expires=datetime.now(UTC) - timedelta(seconds=1))
+    with working(), pytest.raises(TaskRevokedError, match="expired"):
+        result.get(timeout=TIMEOUT)
+    row = rows_of(app, result.id)[0]
+    assert (row.state, row.metadata["python_task_outcome"], ran) == (JobState.CANCELLED, "expired", [])
+    assert (result.ready(), result.failed(), result.successful()) == (True, False, False)
+
+
+def test_a_task_that_exits_ends_its_attempt_and_not_the_worker(app: Celery, working: Working) -> None:
+    """It counts as a crash: the row is to run again."""
+    leave = app.task(lambda: sys.exit(3), name="leave", shared=False)
+    fine = app.task(lambda: "fine", name="fine", shared=False)
+    with working():
+        result = leave.delay()
+        wait_for(lambda: rows_of(app, result.id)[0].errors, "the first error")
+        assert fine.delay().get(timeout=TIMEOUT) == "fine"
+    row = rows_of(app, result.id)[0]
+    assert "SystemExit: 3" in row.errors[0].error
+    assert "python_task_outcome" not in row.metadata
+
+
+def test_at_most_once_ends_with_the_first_crash(app: Celery, working: Working) -> None:
+    """`acks_late=False` on purpose gives the row one attempt."""
+    leave = app.task(lambda: sys.exit(3), name="leave", acks_late=False, shared=False)
+    with working():
+        result = leave.delay()
+        row = finished(app, result.id)
+        assert (row.max_attempts, row.state, result.state) == (1, JobState.DISCARDED, "FAILURE")
+        assert type(result.result).__name__ == "WorkerLostError"
+
+
+def test_a_task_that_nobody_knows_waits_with_its_attempt(app: Celery, working: Working) -> None:
+    """The message names it and what looks like it; a worker with the code takes it later."""
+    add = app.task(lambda x: x, name="proj.add", shared=False, lazy=False)
+    result = app.send_task("prj.add", (5,))
+    with working():
+        row = wait_for(lambda: next((r for r in rows_of(app, result.id) if r.metadata), None), "the note")
+        assert "'prj.add'" in row.metadata["python_task_waiting"]
+        assert "proj.add" in row.metadata["python_task_waiting"]
+        assert (row.attempt, result.state) == (0, "PENDING")
+        app.tasks["prj.add"] = add
+        assert result.get(timeout=TIMEOUT) == 5
+    assert rows_of(app, result.id)[0].metadata["python_task_waiting"] is None
+
+
+@pytest.mark.parametrize(
+    "envelope", [{"version": 2}, {"version": 1, "task": {"name": "x", "framework": "rq"}}]
+)
+def test_rows_of_newer_or_other_writers_wait(app: Celery, working: Working, envelope: Any) -> None:
+    """Another worker may know them."""
+    row_id = insert_envelope(app, envelope)
+    client = app.runtime.client
+    with working():
+        row = wait_for(lambda: (r := client.job_get(row_id)).metadata and r, "the note")
+    assert row.attempt == 0
+    assert row.metadata["python_task_waiting"]
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"name": "work", "id": "bad-1", "framework": "celery", "body": "{nonsense"},
+        {"name": "work", "id": "bad-2", "framework": "celery", "body": "[1]"},
+        {"name": "work", "id": "bad-3", "framework": "celery", "body": "[1, 2, 3]"},
+        {
+            "name": "work",
+            "id": "bad-4",
+            "framework": "celery",
+            "body": "[[], {}, {}]",
+            "headers": '{"expires"',
+        },
+        {
+            "name": "work",
+            "id": "bad-5",
+            "framework": "celery",
+            "body": "gAR9lC4=",
+            "content_type": "application/x-python-serialize",
+            "content_encoding": "binary",
+        },
+    ],
+)
+def test_what_cannot_be_read_is_discarded_alone(app: Celery, working: Working, task: dict[str, str]) -> None:
+    """With a readable error; the worker goes on."""
+    work = app.task(lambda: "fine", name="work", shared=False)
+    row_id = insert_envelope(app, {"version": 1, "task": task})
+    with working():
+        row = final_row(app, row_id)
+        assert work.delay().get(timeout=TIMEOUT) == "fine"
+    assert (row.state, row.metadata["python_task_outcome"]) == (JobState.DISCARDED, "failed")
+    assert row.errors[0].error
+    assert app.AsyncResult(task["id"]).state == "FAILURE"
+
+
+def test_another_language_can_call_a_task(app: Celery, working: Working) -> None:
+    """With plain JSON arguments, in SQL or from Go."""
+    app.task(lambda x, y: x - y, name="minus", shared=False)
+    task = {"id": "from-go", "name": "minus", "framework": "celery", "args": [5], "kwargs": {"y": 3}}
+    insert_envelope(app, {"version": 1, "task": task})
+    with working():
+        assert app.AsyncResult("from-go").get(timeout=TIMEOUT) == 2
+
+
+def test_handlers_see_the_whole_life_of_a_task(app: Celery, working: Working) -> None:
+    """In Celery's order, with a retry in between."""
+    calls = []
+
+    class Recording(Task):
+        def before_start(self, task_id, args, kwargs):
+            calls.append("before")
+
+        def on_retry(self, exc, task_id, args, kwargs, einfo):
+            calls.append(("retry", type(exc).__name__))
+
+        def on_success(self, retval, task_id, args, kwargs):
+            calls.append(("success", retval))
+            raise RuntimeError("an error of a handler is logged only")
+
+        def after_return(self, status, retval, task_id, args, kwargs, einfo):
+            calls.append(("after", status))
+
+    @app.task(base=Recording, bind=True, shared=False)
+    def work(self):
+        if self.request.retries == 0:
+            raise self.retry(exc=KeyError("k"), countdown=0)
+        return 9
+
+    with working():
+        assert work.delay().get(timeout=TIMEOUT) == 9
+    assert calls == ["before", ("retry", "KeyError"), "before", ("success", 9), ("after", "SUCCESS")]

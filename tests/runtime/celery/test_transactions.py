@@ -1,0 +1,114 @@
+"""`.delay()` inside the caller's transaction, and against a database that is not there."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from kombu.exceptions import EncodeError
+
+import river_core
+from river_compat.celery import Celery
+from river_compat.celery.exceptions import OperationalError
+from river_core.drivers.psycopg import PsycopgDriver
+from river_core.job import JobState
+from river_core.task_rows import get_row
+from tests.runtime.celery.conftest import Working
+from tests.runtime.celery.rows import rows_of
+
+TIMEOUT = 20
+
+
+@contextmanager
+def open_connection(url: str) -> Iterator[Any]:
+    """A connection of the application's own to the same database, in a transaction."""
+    if url.startswith("postgres"):
+        with psycopg.connect(url) as connection:
+            connection.execute("SELECT 1")
+            yield connection
+            connection.rollback()
+        return
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        connection.execute("BEGIN")
+        yield connection
+        connection.rollback()
+
+
+@pytest.fixture(params=["join", "connection"])
+def send(request: pytest.FixtureRequest, app: Celery) -> Any:
+    """The two ways to name the connection."""
+    task = app.task(lambda: None, name="work", shared=False)
+
+    def with_join(connection: Any) -> Any:
+        with river_core.join(connection):
+            return app.send_task("work")
+
+    def with_argument(connection: Any) -> Any:
+        return task.apply_async(connection=connection)
+
+    return with_join if request.param == "join" else with_argument
+
+
+def test_a_rollback_takes_the_row_with_it(app: Celery, database_url: str, send: Any) -> None:
+    """And waiting says so instead of hanging."""
+    with open_connection(database_url) as connection:
+        result = send(connection)
+        assert rows_of(app, result.id) == []
+        assert result.state == "PENDING"
+        with pytest.raises(RuntimeError, match="not committed"):
+            result.get(timeout=TIMEOUT)
+        connection.rollback()
+        assert rows_of(app, result.id) == []
+        with pytest.raises(RuntimeError, match="rolled back"):
+            result.get(timeout=TIMEOUT)
+
+
+def test_a_commit_brings_the_row(app: Celery, database_url: str, send: Any, working: Working) -> None:
+    """The same handle finds it."""
+    with open_connection(database_url) as connection:
+        result = send(connection)
+        connection.commit()
+    assert rows_of(app, result.id)[0].state is JobState.AVAILABLE
+    with working():
+        assert result.get(timeout=TIMEOUT) is None
+    assert result.state == "SUCCESS"
+
+
+@pytest.mark.postgres
+def test_an_application_may_stay_outside(postgres_url: str, postgres_driver: PsycopgDriver) -> None:
+    """`river_enqueue_in = "own"`; on SQLite the open transaction would keep it waiting."""
+    app = Celery("own", set_as_current=False, river_driver=postgres_driver, river_enqueue_in="own")
+    with open_connection(postgres_url) as connection, river_core.join(connection):
+        result = app.send_task("work")
+        connection.rollback()
+    assert len(rows_of(app, result.id)) == 1
+    app.close()
+
+
+def test_a_dead_database_is_an_operational_error_within_seconds() -> None:
+    """Of the class that applications catch for a dead broker."""
+    app = Celery("dead", broker="postgresql://127.0.0.1:1/nothing", set_as_current=False)
+    started = time.monotonic()
+    with pytest.raises(OperationalError, match="not sent"):
+        app.send_task("work")
+    assert time.monotonic() - started < 6
+    app.close()
+
+
+def test_what_cannot_be_sent_leaves_no_row(app: Celery) -> None:
+    """Wrong arguments, or values that cannot be serialized."""
+    work = app.task(lambda x: x, name="work", shared=False)
+    for call in (
+        lambda: work.delay(),
+        lambda: work.delay(object()),
+        lambda: work.apply_async((1,), coutdown=5),
+    ):
+        with pytest.raises((TypeError, EncodeError)):
+            call()
+    sent = app.send_task("first")
+    assert get_row(app.runtime.driver, rows_of(app, sent.id)[0].id - 1) is None
