@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def find_postgres(*, start: bool = True) -> Iterator[Postgres]:
         else:
             yield Postgres(url, source, tuple(passed_over))
             return
-    for source, binaries in _binaries() if start else ():
+    for source, binaries in installations() if start else ():
         try:
             keeper, url = _start(binaries)
         except UnusableError as reason:
@@ -103,7 +103,7 @@ def _servers() -> Iterator[tuple[str, str]]:
         yield "RIVER_TEST_DATABASE_URL", explicit
     if any(name in os.environ for name in ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGPORT")):
         yield "the PG* variables", "postgresql://"
-    users = dict.fromkeys((getpass.getuser(), "postgres"))
+    users = dict.fromkeys((*_own_name(), "postgres"))
     for user in users:
         yield f"127.0.0.1:5432 as {user}", f"postgresql://{user}@127.0.0.1:5432/postgres"
     for directory in SOCKET_DIRECTORIES:
@@ -112,7 +112,13 @@ def _servers() -> Iterator[tuple[str, str]]:
                 yield f"{directory} as {user}", f"postgresql://{user}@/postgres?host={directory}"
 
 
-def _binaries() -> Iterator[tuple[str, Path]]:
+def _own_name() -> Iterator[str]:
+    with suppress(KeyError, OSError):  # a user id without an entry has no name
+        yield getpass.getuser()
+
+
+def installations() -> Iterator[tuple[str, Path]]:
+    """Give where the programs of Postgres may be, the first choice first: (source, directory)."""
     explicit = os.environ.get("RIVER_PG_BIN")
     if explicit:
         yield "RIVER_PG_BIN", Path(explicit)

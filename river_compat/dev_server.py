@@ -8,7 +8,6 @@ is left behind in that case either. `river_compat.dev_database` is the one calle
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import pwd
@@ -19,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,33 +45,31 @@ class ServerStartError(Exception):
 class Account:
     """The system user that the server runs as; the programs of Postgres refuse to run as root."""
 
-    name: str
     uid: int
     gid: int
 
-    @property
-    def is_other(self) -> bool:
-        """Whether this is somebody else than the user of this process."""
-        return self.uid != os.geteuid()
 
-
-def server_account() -> Account:
-    """Return this user, or for root the first of `postgres` and `nobody` that exists."""
+def other_account() -> Account | None:
+    """Return None where this user will do, and for root the first of `postgres` and `nobody` that exists."""
     if os.geteuid() != 0:
-        return Account(getpass.getuser(), os.geteuid(), os.getegid())
+        return None
     for name in SERVER_USERS:
         with suppress(KeyError):
             entry = pwd.getpwnam(name)
-            return Account(name, entry.pw_uid, entry.pw_gid)
+            return Account(entry.pw_uid, entry.pw_gid)
     raise ServerStartError(f"Postgres does not run as root, and none of the users {SERVER_USERS} exists")
 
 
 class TemporaryServer:
     """One server with its own data directory below a temporary directory."""
 
-    def __init__(self, binaries: Path) -> None:
-        """Take the directory that holds `initdb` and `pg_ctl`; start nothing."""
-        self._account = server_account()
+    def __init__(self, binaries: Path, settings: Mapping[str, str] | None = None) -> None:
+        """Take the directory that holds `initdb` and `pg_ctl`; start nothing.
+
+        `settings` of postgresql.conf are added to the ones for quick tests, and win over them.
+        """
+        self._settings = {**SETTINGS, **(settings or {})}
+        self._other = other_account()
         self._home = Path(tempfile.mkdtemp(prefix="river-postgres-"))
         self._binaries = binaries
         self._password = secrets.token_urlsafe(16)
@@ -85,16 +83,10 @@ class TemporaryServer:
         self._home.chmod(0o755)
         self._make_binaries_reachable()
         self._initialise()
-        for attempt in range(START_ATTEMPTS):
-            port = free_port()
-            try:
-                self._run("pg_ctl", "-w", "-l", str(self._data / "server.log"), "-o", _options(port), "start")
-            except ServerStartError:
-                if attempt == START_ATTEMPTS - 1:
-                    raise
-                continue
-            return f"postgresql://postgres:{self._password}@127.0.0.1:{port}/postgres"
-        raise AssertionError("unreachable")
+        for _ in range(START_ATTEMPTS - 1):
+            with suppress(ServerStartError):  # somebody may take the free port first
+                return self._start_on(free_port())
+        return self._start_on(free_port())
 
     def stop(self) -> None:
         """Stop the server without ceremony, since its data goes too, and remove its directory."""
@@ -117,9 +109,9 @@ class TemporaryServer:
         password_file = self._home / "password"
         password_file.touch(mode=0o600)
         password_file.write_text(self._password)
-        if self._account.is_other:
+        if self._other is not None:
             for path in (self._data, password_file):
-                os.chown(path, self._account.uid, self._account.gid)
+                os.chown(path, self._other.uid, self._other.gid)
         options = [
             "--no-sync",
             "--username=postgres",
@@ -130,6 +122,11 @@ class TemporaryServer:
         self._run("initdb", *options, f"--pwfile={password_file}")
         password_file.unlink()
 
+    def _start_on(self, port: int) -> str:
+        options = _options({**self._settings, "port": str(port)})
+        self._run("pg_ctl", "-w", "-l", str(self._data / "server.log"), "-o", options, "start")
+        return f"postgresql://postgres:{self._password}@127.0.0.1:{port}/postgres"
+
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._binaries / program), "-D", str(self._data), *arguments]
         result = self._execute(command)
@@ -137,7 +134,7 @@ class TemporaryServer:
             raise ServerStartError(f"{' '.join(command)} failed: {result.stdout}{self._log()}".strip())
 
     def _execute(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        other = self._account if self._account.is_other else None
+        other = self._other
         return subprocess.run(  # noqa: S603 - the programs come from the directories that dev_database names
             command,
             stdin=subprocess.DEVNULL,
@@ -177,8 +174,7 @@ def _installation(binaries: Path) -> tuple[Path, list[Path]]:
     return package.parent, [part for part in (package, libraries) if part.exists()]
 
 
-def _options(port: int) -> str:
-    settings = {**SETTINGS, "port": str(port)}
+def _options(settings: Mapping[str, str]) -> str:
     return " ".join(f"-c {name}='{value}'" for name, value in settings.items())
 
 

@@ -7,6 +7,8 @@ for each of the two. After each test every row that it left must keep to the pro
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -23,11 +25,14 @@ from tests.databases import Database, migrate, session_database, sqlite_problems
 from tests.redis_server import find_redis
 from tests.requirements import missing
 
+OTHER_DATABASES = re.compile(r"(DATABASE_URL$|RIVER_(?!TEST_|PG_)|CELERY_)")
 SERVER = pytest.StashKey[Postgres]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the one marker that only these fixtures read."""
+    """Forget databases that the environment names for other uses; name the marker that is read here."""
+    for name in [name for name in os.environ if OTHER_DATABASES.match(name)]:
+        del os.environ[name]
     config.addinivalue_line(
         "markers", "foreign_rows: writes rows that break River's rules on purpose, so they are not checked"
     )

@@ -29,11 +29,16 @@ ABANDONED_AFTER = 3600
 LOCK_TIMEOUT = "10s"
 
 OLD_DATABASES = "SELECT datname FROM pg_database WHERE datname LIKE 'river\\_test\\_%'"
+# Rows are checked where the table has its last column; migration tests leave older versions of it.
 SCHEMAS = """
-SELECT nspname, to_regclass(quote_ident(nspname) || '.river_job') IS NOT NULL FROM pg_namespace
+SELECT nspname, EXISTS (
+    SELECT FROM information_schema.columns
+    WHERE table_schema = nspname AND table_name = 'river_job' AND column_name = 'unique_states'
+)
+FROM pg_namespace
 WHERE nspname !~ '^(pg_|information_schema$|public$)'
 """
-SQLITE_HAS_JOBS = "SELECT 1 FROM sqlite_master WHERE name = 'river_job'"
+SQLITE_HAS_JOBS = "SELECT 1 FROM pragma_table_info('river_job') WHERE name = 'unique_states'"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from river_core.client import Client
 from river_core.db.notifications import TOPIC_CONTROL, TOPIC_INSERT
 from river_core.drivers.base import Driver
 from river_core.inserting import InsertNotifyLimiter
+from river_core.job import JobState
 from river_core.notifier import TOPIC_LEADERSHIP, Notifier, Payload
 from river_core.service import Service
 from river_core.task import Registry
 from river_core.worker.attendant import Attendant
-from river_core.worker.completer import Completer, Written
+from river_core.worker.completer import Completer, Completion, Written
 from river_core.worker.config import WorkerConfig
 from river_core.worker.elector import Elector
 from river_core.worker.events import EventBus
@@ -55,8 +56,9 @@ class Parts:
         config, driver, clock = context.config, context.driver, context.config.clock
         self.id = new_id(driver, config)
         self.executor = Executor(context.registry, config.retry_policy, clock, config.job_timeout)
+        self._tell = context.written
         self.completer = Completer(
-            driver, self.id, context.limiter, self.executor.rejected, context.written, config.notify_kind
+            driver, self.id, context.limiter, self.executor.rejected, self._written, config.notify_kind
         )
         self.lock = LivenessLock(driver, self.id, self.interrupt_all)
         self.producers = self._producers(context)
@@ -112,6 +114,14 @@ class Parts:
         """Tell the producers that a slot is free."""
         for producer in self.producers.values():
             producer.slot_freed()
+
+    def _written(self, batch: Sequence[Completion], states: dict[int, JobState]) -> None:
+        """Look at once for what the flush itself made available, whatever the notify limiter held back."""
+        queues = {item.row.queue for item in batch if states.get(item.row.id) is JobState.AVAILABLE}
+        queues.update(entry.params.queue for item in batch for entry in item.change.follow_ups)
+        for queue in queues & self.producers.keys():
+            self.producers[queue].wake()
+        self._tell(batch, states)
 
     def _inserted(self, payload: Payload) -> None:
         producer = self.producers.get(str(payload.get("queue")))

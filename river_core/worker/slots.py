@@ -23,7 +23,6 @@ from river_core.worker.running_job import RunningJob
 
 SLOW_SECONDS = 2 * WORK_SECONDS
 
-_END = None
 logger = logging.getLogger(__name__)
 
 
@@ -65,6 +64,7 @@ class ThreadSlots:
         self._waiting: SimpleQueue[RunningJob | None] = SimpleQueue()
         self._running: dict[int, RunningJob] = {}
         self._threads: list[threading.Thread] = []
+        self._members: set[int] = set()
         self._reserved = 0
         self._wake_at = size - 1
         self._lock = threading.Lock()
@@ -133,9 +133,10 @@ class ThreadSlots:
         self._threads.append(thread)
 
     def _work(self) -> None:
+        self._members.add(threading.get_ident())
         while True:
             running = self._waiting.get()
-            if running is _END:
+            if running is None:
                 return
             try:
                 self._run(running)
@@ -215,7 +216,7 @@ class ThreadSlots:
 
     def owns_current_thread(self) -> bool:
         """Return whether the caller is one of the threads that run jobs."""
-        return threading.current_thread() in self._threads
+        return threading.get_ident() in self._members
 
     def wait_drained(self, timeout: float | None) -> bool:
         """Wait up to `timeout` seconds until no job is left; return whether that is so."""
@@ -231,7 +232,7 @@ class ThreadSlots:
     def close(self) -> None:
         """Let idle threads end; threads that still run a task end after it."""
         for _ in self._threads:
-            self._waiting.put(_END)
+            self._waiting.put(None)
         self._threads.clear()
 
 
@@ -257,6 +258,7 @@ class MainThreadSlots(ThreadSlots):
 
     def run_next(self, timeout: float) -> None:
         """Wait up to `timeout` seconds for a job and run it here."""
+        self._members.add(threading.get_ident())
         try:
             running = self._waiting.get(timeout=timeout)
         except Empty:

@@ -19,8 +19,8 @@ COLUMNS = (
     "id, args, attempt, attempted_at, attempted_by, created_at, errors, finalized_at, kind, max_attempts, "
     "metadata, priority, queue, state, scheduled_at, tags, unique_key, unique_states"
 )
-INSERT = f"INSERT INTO river_job ({COLUMNS}) VALUES ({', '.join('?' * 18)})"  # noqa: S608  constants
-SELECT = f"SELECT {COLUMNS} FROM river_job ORDER BY id"  # noqa: S608  constants
+INSERT = f"INSERT INTO river_job ({COLUMNS}) VALUES ({', '.join('?' * 18)})"
+SELECT = f"SELECT {COLUMNS} FROM river_job ORDER BY id"
 INSERT_QUEUE = (
     "INSERT INTO river_queue (name, created_at, metadata, paused_at, updated_at) VALUES (?, ?, ?, ?, ?)"
 )

@@ -136,7 +136,7 @@ def test_defaults_of_a_job(driver: Driver) -> None:
         insert_minimal = "INSERT INTO river_job (kind) VALUES ('k')"
         read = "json(metadata), json(tags)"
     run(driver, insert_minimal)
-    select = f"SELECT state, attempt, max_attempts, priority, queue, {read} FROM river_job"  # noqa: S608  constants
+    select = f"SELECT state, attempt, max_attempts, priority, queue, {read} FROM river_job"
     assert [tuple(row) for row in run(driver, select)] == [("available", 0, 25, 1, "default", "{}", "[]")]
 
 

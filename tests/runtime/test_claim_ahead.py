@@ -142,6 +142,7 @@ def test_a_pause_gives_back_what_has_not_started(driver: Driver) -> None:
         insert(driver, "gated")
         assert gate.began.wait(DEADLINE)
         waiting = insert(driver, "quick")
+        wait_for(lambda: row(driver, waiting.id).attempted_by, "the claim ahead")
         Client(driver).queue_pause("default")
         wait_for(lambda: row(driver, waiting.id).state is JobState.AVAILABLE, "the row given back")
         gate.release.set()

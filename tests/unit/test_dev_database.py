@@ -106,7 +106,7 @@ def test_what_is_too_old_is_passed_over(
         program = tmp_path / name
         program.write_text("#!/bin/sh\necho 'postgres (PostgreSQL) 14.13'\n")
         program.chmod(0o755)
-    monkeypatch.setattr(dev_database, "_binaries", lambda: iter([("here", tmp_path)]))
+    monkeypatch.setattr(dev_database, "installations", lambda: iter([("here", tmp_path)]))
     with pytest.raises(PostgresNotFoundError, match=r"14\.13 is older than 15"), find_postgres():
         pass
 

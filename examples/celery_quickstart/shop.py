@@ -1,0 +1,1 @@
+../../river_compat/demo/shop.py

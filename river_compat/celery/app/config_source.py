@@ -1,0 +1,95 @@
+"""Reads a configuration object: which of its names are settings, and under which spelling.
+
+With a namespace, `CELERY_` + the new name in upper case counts and nothing else. Without one, new
+lower-case or old upper-case names count, but not both kinds mixed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import ModuleType
+from typing import Any
+
+from river_compat.celery.app.setting_names import KNOWN, OF_OLD_NAME, SECTIONS, old_name
+from river_compat.celery.exceptions import CeleryWarning, ImproperlyConfigured
+from river_compat.importing import import_path, working_directory_first
+
+
+def read_source(source: Any, silent: bool, namespace: str | None) -> dict[str, Any]:
+    """Return settings by their new names from an object, class, mapping, `module` or `module:attribute`.
+
+    With `silent` a module that cannot be imported counts as empty. Raises ImproperlyConfigured for
+    mixed spellings; warns once per name under the namespace that no setting has.
+    """
+    values = _values(source, silent)
+    if namespace:
+        return _of_namespace(values, namespace.rstrip("_") + "_")
+    return _translated(values)
+
+
+def _values(source: Any, silent: bool) -> dict[str, Any]:
+    if isinstance(source, str):
+        try:
+            with working_directory_first():
+                source = import_path(source)
+        except ImportError:
+            if silent:
+                return {}
+            raise
+    if isinstance(source, Mapping):
+        return dict(source)
+    return {name: getattr(source, name) for name in dir(source) if not name.startswith("_")}
+
+
+def _of_namespace(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if not key.startswith(prefix) or not key.isupper():
+            continue
+        name = key.removeprefix(prefix).lower()
+        if name in KNOWN or name.startswith(SECTIONS):
+            found[name] = value
+        else:
+            _warn_unknown(key, name, prefix)
+    return found
+
+
+def _warn_unknown(key: str, name: str, prefix: str) -> None:
+    close = get_close_matches(name, KNOWN, 1, 0.6)
+    new = OF_OLD_NAME.get(key) or (close[0] if close else None)
+    advice = f"; did you mean {prefix}{new.upper()}?" if new else ""
+    warnings.warn(CeleryWarning(f"{key} is no setting and is ignored{advice}"), stacklevel=2)
+
+
+def _translated(values: Mapping[str, Any]) -> dict[str, Any]:
+    new = {key for key in values if key in KNOWN}
+    old = {key for key in values if key in OF_OLD_NAME and key not in KNOWN}
+    _refuse_mixture(new, old)
+    found = {OF_OLD_NAME[key]: values[key] for key in old}
+    found.update({key: values[key] for key in new})
+    found.update({key: value for key, value in values.items() if _looks_like_setting(key, value)})
+    return found
+
+
+def _looks_like_setting(key: str, value: Any) -> bool:
+    """Whether a name that no setting has is one misspelled, rather than a function or a module."""
+    is_code = callable(value) or isinstance(value, ModuleType)
+    return key not in KNOWN and key.islower() and key.startswith(SECTIONS) and not is_code
+
+
+def _refuse_mixture(new: set[str], old: set[str]) -> None:
+    if not new or not old:
+        return
+    if len(old) > len(new):
+        lonely = {name: old_name(name) for name in new if old_name(name) not in old}
+        advice = "to their old names, or better all of the others to the new ones"
+    else:
+        lonely = {key: OF_OLD_NAME[key] for key in old if OF_OLD_NAME[key] not in new}
+        advice = "to their new names"
+    if lonely:
+        renames = "\n".join(f"    {name} -> {other}" for name, other in sorted(lonely.items()))
+        raise ImproperlyConfigured(
+            f"old and new names of settings are mixed; rename these {advice}:\n{renames}"
+        )

@@ -1,0 +1,122 @@
+"""From a function and its decorator options to a task class and its one instance."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from river_compat.celery.exceptions import DuplicateTaskNameWarning, unsupported
+
+if TYPE_CHECKING:
+    from river_compat.celery.app.base import Celery
+    from river_compat.celery.app.task import Task
+
+_NOT_YET = "it is not implemented yet; leave the option out"
+REFUSED_OPTIONS: dict[str, str] = {
+    "Request": "use the handlers on_failure, on_success and after_return of the task",
+    "Strategy": "use the handlers on_failure, on_success and after_return of the task",
+    "backend": "results are in the task's own row; leave the option out",
+    "compression": "the database compresses large values by itself; leave the option out",
+    "pydantic": _NOT_YET,
+    "rate_limit": _NOT_YET,
+    "retry_on_worker_lost": "a task whose worker was lost runs again by itself; leave the option out",
+    "soft_time_limit": f"{_NOT_YET} and bound the task's own calls",
+    "time_limit": f"{_NOT_YET} and bound the task's own calls",
+}
+
+
+def generated_name(main: str | None, name: str, module: str | None) -> str:
+    """Return `module.name`; for a script the application's `main` stands for its module."""
+    loaded = sys.modules.get(module or "__main__")
+    module_name = loaded.__name__ if loaded is not None else module
+    if module_name == "__main__" and main:
+        module_name = main
+    return f"{module_name}.{name}"
+
+
+def refuse_options(cls: type[Any], name: str) -> None:
+    """Raise UnsupportedFeature for the first option of a task's class that is not supported."""
+    for option, way_out in REFUSED_OPTIONS.items():
+        value = inspect.getattr_static(cls, option, None)
+        if value and not isinstance(value, property):
+            raise unsupported(f"the option {option}={value!r} of task {name}", way_out)
+
+
+def refuse_coroutines(name: str, function: Callable[..., Any]) -> None:
+    """Raise UnsupportedFeature for `async def`, whose call would only make a coroutine."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise unsupported(
+            f"the coroutine function of task {name}",
+            "it is not implemented yet; call asyncio.run() in a plain function",
+        )
+
+
+def signature_check(function: Callable[..., Any], bound: bool) -> Callable[..., None]:
+    """Return a function that raises TypeError for arguments that `function` would not take.
+
+    With `bound` the first parameter is the task and is not the caller's to give. The check is an
+    empty function with the same parameters, so that speed and wording are Python's own.
+    """
+    signature = inspect.signature(function, follow_wrapped=False)
+    parameters = [
+        parameter.replace(annotation=parameter.empty, default=_placeholder(parameter))
+        for parameter in signature.parameters.values()
+    ]
+    header = signature.replace(parameters=parameters, return_annotation=signature.empty)
+    namespace: dict[str, Any] = {}
+    exec(f"def check{header}: pass", namespace)  # noqa: S102 - only names of parameters get in
+    check: Callable[..., None] = namespace["check"]
+    check.__name__ = check.__qualname__ = getattr(function, "__name__", type(function).__name__)
+    return partial(check, None) if bound else check
+
+
+def _placeholder(parameter: inspect.Parameter) -> Any:
+    return parameter.empty if parameter.default is parameter.empty else None
+
+
+def make_task(
+    app: Celery,
+    function: Callable[..., Any],
+    name: str,
+    base: type[Any],
+    bind: bool,
+    options: Mapping[str, Any],
+) -> Task[..., Any]:
+    """Return a new, unbound instance of a class made for `function`.
+
+    Options become attributes of the class. Raises UnsupportedFeature.
+    """
+    refuse_coroutines(name, function)
+    attributes: dict[str, Any] = {
+        "_app": app,
+        "name": name,
+        "run": function if bind else staticmethod(function),
+        "__doc__": function.__doc__,
+        "__module__": function.__module__,
+        "__annotations__": getattr(function, "__annotations__", {}),
+        "__header__": staticmethod(signature_check(function, bind)),
+        "__wrapped__": function if bind else staticmethod(function),
+        "_decorated_function": staticmethod(function),
+        **options,
+    }
+    cls: Any = type(function.__name__, (base,), attributes)
+    refuse_options(cls, name)
+    task: Task[..., Any] = cls()
+    task.__dict__["__qualname__"] = getattr(function, "__qualname__", function.__name__)
+    task.__dict__["__name__"] = function.__name__
+    return task
+
+
+def warn_duplicate(name: str, existing: Any, new: Any, consequence: str) -> None:
+    """Warn that two callables want one task name."""
+    text = f"task name {name!r} is taken by {_path(existing)}; {_path(new)} wants it too. {consequence}"
+    warnings.warn(DuplicateTaskNameWarning(text), stacklevel=4)
+
+
+def _path(value: Any) -> str:
+    named = value if hasattr(value, "__qualname__") else type(value)
+    return f"{named.__module__}.{named.__qualname__}"

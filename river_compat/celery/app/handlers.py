@@ -1,0 +1,51 @@
+"""What a run of a task calls: the call itself and the handlers around it, all of which may be overridden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from river_compat.celery import _state
+from river_compat.celery.request import Context
+
+
+class Handlers:
+    """The overridable parts of `Task`. By default a call runs the body and handlers do nothing."""
+
+    run: Callable[..., Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the task here and now, as a function."""
+        request = Context(args=args, kwargs=kwargs)
+        task: Any = self
+        _state.push(_state.Frame(task, request, True, _state.join_will_block()))
+        try:
+            return self.run(*args, **kwargs)
+        finally:
+            _state.pop()
+
+    def before_start(self, task_id: str, args: Any, kwargs: Any) -> None:
+        """Called before the task runs."""
+
+    def on_success(self, retval: Any, task_id: str, args: Any, kwargs: Any) -> None:
+        """Called when the task has returned `retval`."""
+
+    def on_retry(self, exc: Any, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
+        """Called when the task is to run again because of `exc`."""
+
+    def on_failure(self, exc: Any, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
+        """Called when the task has failed with `exc`."""
+
+    def after_return(
+        self, status: str, retval: Any, task_id: str, args: Any, kwargs: Any, einfo: Any
+    ) -> None:
+        """Called last, after success and after failure, with the value or the exception."""
+
+
+NAMES = ("__call__", "before_start", "on_success", "on_retry", "on_failure", "after_return")
+ORIGINALS: dict[str, Callable[..., Any]] = {name: vars(Handlers)[name] for name in NAMES}
+
+
+def overrides(task: Handlers, name: str) -> bool:
+    """Whether the classes of a task, or a patch of `Task` itself, replace a part."""
+    return getattr(type(task), name) is not ORIGINALS[name]

@@ -1,0 +1,232 @@
+"""Every setting by name: what it is worth by default, what has no effect, what is refused.
+
+The names and defaults are Celery 5.7's; `river_*` and `task_priority_scheme` are ours. Old upper-case
+names follow a few rules per section, with exceptions listed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+HONOURED: dict[str, Any] = {
+    "accept_content": ("json",),
+    "beat_cron_starting_deadline": None,
+    "beat_max_loop_interval": 0,
+    "beat_schedule": {},
+    "beat_scheduler": None,
+    "broker_connection_timeout": 4,
+    "broker_pool_limit": 10,
+    "broker_url": None,
+    "enable_utc": True,
+    "imports": (),
+    "include": (),
+    "result_accept_content": None,
+    "result_backend": None,
+    "result_extended": False,
+    "result_serializer": "json",
+    "river_database_url": None,
+    "river_driver": None,
+    "river_enqueue_in": "ambient",
+    "river_queue_names": "lenient",
+    "river_schema": "",
+    "task_acks_late": False,
+    "task_always_eager": False,
+    "task_create_missing_queues": True,
+    "task_default_priority": None,
+    "task_default_queue": "celery",
+    "task_eager_propagates": False,
+    "task_ignore_result": False,
+    "task_inherit_parent_priority": False,
+    "task_priority_scheme": None,
+    "task_publish_retry": True,
+    "task_publish_retry_policy": {
+        "max_retries": 3,
+        "interval_start": 0,
+        "interval_max": 1,
+        "interval_step": 0.2,
+    },
+    "task_queues": None,
+    "task_reject_on_worker_lost": None,
+    "task_serializer": "json",
+    "task_store_errors_even_if_ignored": False,
+    "task_track_started": False,
+    "timezone": None,
+    "worker_concurrency": None,
+    "worker_hijack_root_logger": True,
+    "worker_log_datefmt": None,
+    "worker_log_format": "[%(asctime)s: %(levelname)s/%(processName)s] %(message)s",
+    "worker_pool": None,
+    "worker_task_log_datefmt": None,
+    "worker_task_log_format": (
+        "[%(asctime)s: %(levelname)s/%(processName)s] %(task_name)s[%(task_id)s]: %(message)s"
+    ),
+}
+
+NO_EFFECT: dict[str, Any] = {
+    "beat_enable_remote_control": False,
+    "beat_schedule_filename": "celerybeat-schedule",
+    "beat_sync_every": 0,
+    "broker_channel_error_retry": False,
+    "broker_connection_max_retries": 100,
+    "broker_connection_retry": True,
+    "broker_connection_retry_on_startup": None,
+    "broker_failover_strategy": None,
+    "broker_heartbeat": 120,
+    "broker_heartbeat_checkrate": 3.0,
+    "broker_login_method": None,
+    "broker_native_delayed_delivery_queue_type": "quorum",
+    "broker_pool_acquire_timeout": None,
+    "broker_transport_options": {},
+    "broker_use_ssl": False,
+    "result_cache_max": -1,
+    "result_chord_expires": None,
+    "result_chord_join_timeout": 3.0,
+    "result_chord_retry_interval": 1.0,
+    "result_exchange": "celeryresults",
+    "result_expires": timedelta(days=1),
+    "result_exchange_type": "direct",
+    "result_failure_expires": None,
+    "result_persistent": None,
+    "task_acks_on_failure": None,
+    "task_acks_on_failure_or_timeout": True,
+    "task_acks_on_timeout": None,
+    "task_create_missing_queue_exchange_type": None,
+    "task_create_missing_queue_type": "classic",
+    "task_default_delivery_mode": 2,
+    "task_default_exchange": None,
+    "task_default_exchange_type": "direct",
+    "task_default_queue_type": "classic",
+    "task_default_routing_key": None,
+    "task_queue_max_priority": None,
+    "task_remote_tracebacks": False,
+    "task_repr_maxlevels": 3,
+    "task_send_sent_event": False,
+    "task_store_eager_result": False,
+    "worker_agent": None,
+    "worker_autoscaler": "celery.worker.autoscale:Autoscaler",
+    "worker_consumer": None,
+    "worker_deduplicate_successful_tasks": False,
+    "worker_detect_quorum_queues": True,
+    "worker_disable_prefetch": False,
+    "worker_disable_rate_limits": False,
+    "worker_enable_prefetch_count_reduction": True,
+    "worker_enable_remote_control": True,
+    "worker_enable_soft_shutdown_on_idle": False,
+    "worker_eta_task_limit": None,
+    "worker_log_color": None,
+    "worker_lost_wait": 10.0,
+    "worker_pool_putlocks": True,
+    "worker_pool_restarts": False,
+    "worker_pool_start_method": "fork",
+    "worker_prefetch_multiplier": 4,
+    "worker_proc_alive_timeout": 4.0,
+    "worker_redirect_stdouts": True,
+    "worker_redirect_stdouts_level": "WARNING",
+    "worker_send_task_events": False,
+    "worker_state_db": None,
+    "worker_timer": None,
+    "worker_timer_precision": 1.0,
+}
+NO_EFFECT_PREFIXES = (
+    "cache_",
+    "control_",
+    "database_",
+    "event_",
+    "redis_",
+    "result_backend_",
+)
+SECTIONS = ("beat_", "broker_", "result_", "river_", "task_", "worker_", "security_", *NO_EFFECT_PREFIXES)
+
+DEFAULTS: dict[str, Any] = {**NO_EFFECT, **HONOURED}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A setting that is refused for some of its values, and the way out."""
+
+    applies: Callable[[Any], bool]
+    way_out: str
+
+
+def _given(value: Any) -> bool:
+    return bool(value)
+
+
+_NOT_YET = "it is not implemented yet; remove the setting"
+REFUSED: dict[str, Refusal] = {
+    "broker_read_url": Refusal(_given, "there is one database; set broker_url or river_database_url"),
+    "broker_transport": Refusal(_given, "the scheme of broker_url names the database"),
+    "broker_write_url": Refusal(_given, "there is one database; set broker_url or river_database_url"),
+    "result_compression": Refusal(
+        _given, "the database compresses large values by itself; remove the setting"
+    ),
+    "river_queue_names": Refusal(
+        lambda value: value not in ("lenient", "strict"), "use 'lenient' or 'strict'"
+    ),
+    "river_enqueue_in": Refusal(
+        lambda value: value not in ("ambient", "own"),
+        "use 'ambient' or 'own'; 'after_commit' is not implemented yet",
+    ),
+    "task_allow_error_cb_on_chord_header": Refusal(_given, _NOT_YET),
+    "task_annotations": Refusal(_given, f"{_NOT_YET} and give the options to the tasks"),
+    "task_compression": Refusal(_given, "the database compresses large values by itself; remove the setting"),
+    "task_default_rate_limit": Refusal(_given, _NOT_YET),
+    "task_protocol": Refusal(lambda value: value != 2, "only protocol 2 exists here; remove the setting"),
+    "task_retry_on_worker_lost": Refusal(_given, f"{_NOT_YET}; a lost task runs again by itself"),
+    "task_routes": Refusal(_given, f"{_NOT_YET} and give queue= to the tasks or calls"),
+    "task_serializer": Refusal(lambda value: value == "auth", "signed messages do not exist; use 'json'"),
+    "task_soft_time_limit": Refusal(_given, f"{_NOT_YET} and bound the tasks' own calls"),
+    "task_time_limit": Refusal(_given, f"{_NOT_YET} and bound the tasks' own calls"),
+    "worker_cancel_long_running_tasks_on_connection_loss": Refusal(_given, _NOT_YET),
+    "worker_direct": Refusal(
+        _given, "a row belongs to no worker; give each worker a queue of its own with -Q"
+    ),
+    "worker_max_memory_per_child": Refusal(_given, "there are no child processes yet; remove the setting"),
+    "worker_max_tasks_per_child": Refusal(_given, "there are no child processes yet; remove the setting"),
+    "worker_soft_shutdown_timeout": Refusal(_given, f"{_NOT_YET}; give the worker command --stop-timeout"),
+}
+SECURITY = Refusal(_given, "signed messages do not exist here; restrict who may write to the database")
+
+_OLD_PREFIX = {"worker_": "CELERYD_", "beat_": "CELERYBEAT_"}
+_OLD_SPECIAL = {
+    "result_cache_max": "CELERY_MAX_CACHED_RESULTS",
+    "result_expires": "CELERY_TASK_RESULT_EXPIRES",
+    "task_compression": "CELERY_MESSAGE_COMPRESSION",
+    "task_eager_propagates": "CELERY_EAGER_PROPAGATES_EXCEPTIONS",
+    "task_protocol": "CELERY_TASK_PROTOCOL",
+    "task_publish_retry": "CELERY_TASK_PUBLISH_RETRY",
+    "task_publish_retry_policy": "CELERY_TASK_PUBLISH_RETRY_POLICY",
+    "task_send_sent_event": "CELERY_SEND_TASK_SENT_EVENT",
+    "task_serializer": "CELERY_TASK_SERIALIZER",
+    "task_soft_time_limit": "CELERYD_TASK_SOFT_TIME_LIMIT",
+    "task_time_limit": "CELERYD_TASK_TIME_LIMIT",
+    "worker_direct": "CELERY_WORKER_DIRECT",
+    "worker_disable_rate_limits": "CELERY_DISABLE_RATE_LIMITS",
+    "worker_enable_remote_control": "CELERY_ENABLE_REMOTE_CONTROL",
+    "worker_lost_wait": "CELERYD_WORKER_LOST_WAIT",
+    "worker_redirect_stdouts": "CELERY_REDIRECT_STDOUTS",
+    "worker_redirect_stdouts_level": "CELERY_REDIRECT_STDOUTS_LEVEL",
+    "worker_send_task_events": "CELERY_SEND_EVENTS",
+}
+_OLD_AS_NEW = frozenset({"enable_utc", "result_accept_content"})
+
+
+def old_name(name: str) -> str:
+    """Return the upper-case name that a setting had before Celery 4."""
+    if name in _OLD_SPECIAL:
+        return _OLD_SPECIAL[name]
+    if name in _OLD_AS_NEW or name.startswith("broker_"):
+        return name.upper()
+    for section, prefix in _OLD_PREFIX.items():
+        if name.startswith(section):
+            return prefix + name.removeprefix(section).upper()
+    return "CELERY_" + name.removeprefix("task_").upper()
+
+
+KNOWN = frozenset({*DEFAULTS, *REFUSED})
+OF_OLD_NAME: dict[str, str] = {
+    old_name(name): name for name in sorted(KNOWN) if not name.startswith("river_")
+}

@@ -1,0 +1,167 @@
+"""`app.conf`: settings by attribute, item and `update()`.
+
+What the code sets wins over what `config_from_object` names, and that over `add_defaults` and the
+defaults. The configuration object is read at the first use of a setting, not before.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from difflib import get_close_matches
+from typing import Any
+
+from river_compat.celery.app.config_source import read_source
+from river_compat.celery.app.setting_names import (
+    DEFAULTS,
+    KNOWN,
+    NO_EFFECT,
+    NO_EFFECT_PREFIXES,
+    OF_OLD_NAME,
+    REFUSED,
+    SECURITY,
+)
+from river_compat.celery.exceptions import CeleryWarning, unsupported
+
+HIDDEN = re.compile("API|TOKEN|KEY|SECRET|PASS|SIGNATURE|DATABASE|URL", re.IGNORECASE)
+_ENVIRONMENT = {"broker_url": "CELERY_BROKER_URL", "result_backend": "CELERY_RESULT_BACKEND"}
+
+Source = Callable[[], Mapping[str, Any]]
+logger = logging.getLogger(__name__)
+
+
+class Settings(MutableMapping[str, Any]):
+    """The settings of one application. Names are the lower-case ones; old names are translated."""
+
+    def __init__(self, explicit: Mapping[str, Any]) -> None:
+        """Start with what the constructor of the application was given."""
+        self.__dict__["_explicit"] = {}
+        self.__dict__["_added"] = []
+        self.__dict__["_source"] = None
+        self.__dict__["_loaded"] = None
+        self.__dict__["_warned"] = set()
+        self.update(explicit)
+
+    def use_source(self, source: Any, silent: bool, namespace: str | None) -> None:
+        """Read settings from `source` at the next use. See `config_source.read_source`."""
+        self.__dict__["_source"] = lambda: read_source(source, silent, namespace)
+        self.__dict__["_loaded"] = None
+
+    def add_defaults(self, defaults: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> None:
+        """Add values that count where nothing else is set; a callable is asked at first use."""
+        self._added.insert(0, defaults)
+
+    def load(self) -> None:
+        """Read the configuration object now; raises what its module raises, or ImproperlyConfigured."""
+        if self._loaded is not None:
+            return
+        source: Source | None = self._source
+        values = dict(source()) if source is not None else {}
+        for name, value in values.items():
+            self._check(name, value)
+        self.__dict__["_loaded"] = values
+
+    def __getitem__(self, key: str) -> Any:
+        """Return a setting; raises KeyError for an unknown name that was not set."""
+        name = OF_OLD_NAME.get(key, key)
+        variable = _ENVIRONMENT.get(name)
+        if variable is not None and os.environ.get(variable):
+            return os.environ[variable]
+        self.load()
+        for values in self._layers():
+            if name in values:
+                return values[name]
+        if name in ("task_default_exchange", "task_default_routing_key"):
+            return self["task_default_queue"]
+        return DEFAULTS[name]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a setting; raises AttributeError for an unknown name that was not set."""
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"no setting is named {name!r}{_nearest(name)}") from None
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        """Set a value; refuses by name what is not supported, warns once about unknown names."""
+        name = OF_OLD_NAME.get(key, key)
+        self._check(name, value)
+        self._explicit[name] = value
+
+    __setattr__ = __setitem__
+
+    def __delitem__(self, key: str) -> None:
+        """Forget what the code has set."""
+        del self._explicit[OF_OLD_NAME.get(key, key)]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over every name that has a value."""
+        self.load()
+        names: dict[str, None] = {}
+        for values in [*self._layers(), DEFAULTS]:
+            names.update(dict.fromkeys(values))
+        return iter(names)
+
+    def __len__(self) -> int:
+        """Return how many names have a value."""
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        """Show what differs from the defaults, without secrets."""
+        return f"<Settings {self.table()!r}>"
+
+    def _layers(self) -> Iterator[Mapping[str, Any]]:
+        yield self._explicit
+        yield self._loaded or {}
+        for position, added in enumerate(self._added):
+            if callable(added):
+                self._added[position] = added()
+            yield self._added[position]
+
+    def is_set(self, name: str) -> bool:
+        """Whether anyone has set the value, even to the default."""
+        self.load()
+        return any(name in values for values in self._layers())
+
+    value_set_for = is_set
+
+    def without_defaults(self) -> dict[str, Any]:
+        """Return what differs in origin from the defaults."""
+        return {name: self[name] for name in self if self.is_set(name)}
+
+    def table(self, with_defaults: bool = False, censored: bool = True) -> dict[str, Any]:
+        """Return the settings as a dict; values whose names look secret are hidden."""
+        values = dict(self) if with_defaults else self.without_defaults()
+        return {name: _shown(name, value) if censored else value for name, value in values.items()}
+
+    def humanize(self, with_defaults: bool = False, censored: bool = True) -> str:
+        """Return the settings as lines of text."""
+        return "\n".join(f"{name}: {value!r}" for name, value in self.table(with_defaults, censored).items())
+
+    def _check(self, name: str, value: Any) -> None:
+        refusal = SECURITY if name.startswith("security_") else REFUSED.get(name)
+        if refusal is not None and refusal.applies(value):
+            raise unsupported(f"the setting {name}={value!r}", refusal.way_out)
+        if name in NO_EFFECT or name.startswith(NO_EFFECT_PREFIXES):
+            if self._first_time(name) and DEFAULTS.get(name, value) != value:
+                logger.warning("the setting %s has no effect here", name)
+        elif name not in KNOWN and not name.startswith("_") and self._first_time(name):
+            text = f"no setting is named {name!r}{_nearest(name)}; it is kept as it is"
+            warnings.warn(CeleryWarning(text), stacklevel=4)
+
+    def _first_time(self, name: str) -> bool:
+        new = name not in self._warned
+        self._warned.add(name)
+        return new
+
+
+def _shown(name: str, value: Any) -> Any:
+    return "********" if value and HIDDEN.search(name) else value
+
+
+def _nearest(name: str) -> str:
+    close = get_close_matches(name.lower(), [*KNOWN, *OF_OLD_NAME], 1, 0.6)
+    return f"; did you mean {OF_OLD_NAME.get(close[0], close[0])!r}?" if close else ""

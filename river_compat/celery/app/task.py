@@ -1,0 +1,277 @@
+"""`Task`: what an application's tasks are made of (`celery.app.task`)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, ParamSpec, TypeVar
+
+from river_compat.celery import _state
+from river_compat.celery.app.handlers import Handlers
+from river_compat.celery.eager import apply, apply_as_sent
+from river_compat.celery.exceptions import LATER, MaxRetriesExceededError, OperationalError, unsupported
+from river_compat.celery.request import Context
+from river_compat.celery.retries import OVERRIDE, merged_arguments
+from river_compat.celery.sending import send, task_options
+from river_compat.celery.successor import Successor, raise_with_context, schedule
+
+if TYPE_CHECKING:
+    from river_compat.celery.app.base import Celery
+    from river_compat.celery.async_result import AsyncResult
+    from river_compat.celery.eager_result import EagerResult
+
+__all__ = ["Context", "Task"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+FROM_SETTINGS = {
+    "acks_late": "task_acks_late",
+    "ignore_result": "task_ignore_result",
+    "priority": "task_default_priority",
+    "reject_on_worker_lost": "task_reject_on_worker_lost",
+    "serializer": "task_serializer",
+    "store_errors_even_if_ignored": "task_store_errors_even_if_ignored",
+    "track_started": "task_track_started",
+}
+
+
+class Task(Handlers, Generic[P, R]):
+    """A task. Decorated functions become instances of it; a class of its own defines `run`.
+
+    Attributes are options: what a class sets holds for all of its calls, `apply_async` may differ.
+    """
+
+    MaxRetriesExceededError = MaxRetriesExceededError
+    OperationalError = OperationalError
+
+    name: Any = None
+    typing: bool | None = None
+    max_retries: int | None = 3
+    default_retry_delay: float = 3 * 60
+    ignore_result: bool | None = None
+    store_errors_even_if_ignored: bool | None = None
+    trail: bool = True
+    send_events: bool = True
+    serializer: str | None = None
+    track_started: bool | None = None
+    acks_late: bool | None = None
+    reject_on_worker_lost: bool | None = None
+    throws: tuple[type[BaseException], ...] = ()
+    expires: Any = None
+    priority: int | None = None
+    queue: str | None = None
+    rate_limit: str | None = None
+    time_limit: float | None = None
+    soft_time_limit: float | None = None
+    resultrepr_maxsize: int = 1024
+    abstract: ClassVar[bool] = True
+
+    acks_late_of_task: bool | None = None
+    """What the task itself says about `acks_late`, None where it says nothing."""
+
+    _app: Any = None
+    _default_request: Context | None = None
+
+    # -- belonging to an application
+
+    @property
+    def app(self) -> Celery:
+        """The application of the task: the one it is registered with, else the current one."""
+        return self._app if self._app is not None else _state.get_current_app()
+
+    @app.setter
+    def app(self, app: Celery) -> None:
+        self._app = app
+
+    def bind(self, app: Celery) -> Celery:
+        """Belong to `app` and take the options that the task leaves open from its settings."""
+        self._app = app
+        if self.typing is None:
+            self.typing = app.strict_typing
+        self.acks_late_of_task = self.acks_late
+        for option, setting in FROM_SETTINGS.items():
+            if getattr(self, option, None) is None:
+                setattr(self, option, app.conf[setting])
+        self.on_bound(app)
+        return app
+
+    @classmethod
+    def on_bound(cls, app: Celery) -> None:
+        """Called when the task is bound to an application; may be overridden."""
+
+    @property
+    def backend(self) -> Any:
+        """Where results are: the rows of the application's database."""
+        return self.app.backend
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as a name, which is looked up again in the current application."""
+        module = type(self).__module__
+        return find_task, (self.name, module if module in sys.modules else None)
+
+    def __repr__(self) -> str:
+        """Show name and application."""
+        return f"<@task: {self.name} of {self.app.main or '__main__'}>"
+
+    # -- running
+
+    def run(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Do the work. Every task defines it."""
+        raise NotImplementedError("a task must define run()")
+
+    @property
+    def request(self) -> Context:
+        """The facts about the call that runs here; defaults outside of one."""
+        request = _state.top_request(self)
+        if request is not None:
+            return request
+        if self._default_request is None:
+            self._default_request = Context()
+        return self._default_request
+
+    def push_request(self, *args: Any, **kwargs: Any) -> None:
+        """Make up a request, for tests."""
+        _state.push(_state.Frame(self, Context(*args, **kwargs), entered=False, in_worker=False))
+
+    def pop_request(self) -> None:
+        """Forget the innermost request."""
+        _state.pop_request(self)
+
+    # -- calling
+
+    def delay(self, *args: P.args, **kwargs: P.kwargs) -> AsyncResult[R]:
+        """Send the task with these arguments."""
+        return self.apply_async(args, kwargs)
+
+    def apply_async(
+        self,
+        args: Any = None,
+        kwargs: Mapping[str, Any] | None = None,
+        task_id: str | None = None,
+        producer: Any = None,
+        link: Any = None,
+        link_error: Any = None,
+        shadow: str | None = None,
+        **options: Any,
+    ) -> AsyncResult[R]:
+        """Send the task; in an open transaction joined with `river_core.join` it is part of it.
+
+        Raises TypeError for arguments that the task does not take or an option that looks misspelled,
+        UnsupportedFeature, kombu's EncodeError and OperationalError; nothing is sent then.
+        """
+        app = self.app
+        check = getattr(self, "__header__", None)
+        if self.typing and check is not None:
+            check(*(args or ()), **(kwargs or {}))
+        given = {"task_id": task_id, "producer": producer, "link": link, "link_error": link_error}
+        merged = {**task_options(self), **options, **given}
+        merged["shadow"] = shadow or self.shadow_name(args, kwargs, merged)
+        if merged.get("ignore_result") is None:
+            merged["ignore_result"] = self.ignore_result or None
+        if app.conf.task_always_eager:
+            return apply_as_sent(self, args, kwargs, merged)
+        merged.setdefault("result_cls", None)
+        return send(app, self.name, args, kwargs, self, merged)
+
+    def shadow_name(self, args: Any, kwargs: Any, options: Mapping[str, Any]) -> str | None:
+        """Return another name for log lines; may be overridden."""
+        return None
+
+    def apply(
+        self,
+        args: Any = None,
+        kwargs: Mapping[str, Any] | None = None,
+        link: Any = None,
+        link_error: Any = None,
+        task_id: str | None = None,
+        retries: int | None = None,
+        throw: bool | None = None,
+        logfile: str | None = None,
+        loglevel: int | None = None,
+        headers: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> EagerResult[R]:
+        """Run the task here and now as a worker would, retries included, and return its result.
+
+        With `throw`, or the setting `task_eager_propagates`, its exceptions are raised.
+        """
+        if link or link_error:
+            raise unsupported("link= and link_error=", LATER)
+        raises = bool(self.app.conf.task_eager_propagates if throw is None else throw)
+        fields = {"logfile": logfile, "loglevel": loglevel or 0, "headers": headers, "retries": retries or 0}
+        return apply(self, args or (), kwargs or {}, task_id, raises, {**options, **fields})
+
+    def AsyncResult(self, task_id: str, **kwargs: Any) -> AsyncResult[R]:  # noqa: N802 - Celery's name
+        """Return a handle for a result of this task."""
+        result: AsyncResult[R] = self.app.AsyncResult(task_id, **kwargs)
+        return result
+
+    # -- retrying
+
+    def retry(
+        self,
+        args: Any = None,
+        kwargs: Mapping[str, Any] | None = None,
+        exc: BaseException | None = None,
+        throw: bool = True,
+        eta: datetime | str | None = None,
+        countdown: float | None = None,
+        max_retries: int | None = None,
+        **options: Any,
+    ) -> Any:
+        """Run the task again later; raises Retry, or returns it with `throw=False`.
+
+        The next run is written in the transaction that ends this one. Raises `exc`, or
+        MaxRetriesExceededError, when the task was retried `max_retries` times. Called outside of a
+        worker it raises `exc` and schedules nothing.
+        """
+        request = self.request
+        retries = request.retries + 1
+        if max_retries is not None:
+            request.__dict__[OVERRIDE] = max_retries
+        limit = self.max_retries if max_retries is None else max_retries
+        if request.called_directly:
+            raise_with_context(exc)
+        if not eta and countdown is None:
+            countdown = self.default_retry_delay
+        new_args, new_kwargs = merged_arguments(self.run, (request.args, request.kwargs), (args, kwargs))
+        options = {**options, "countdown": countdown, "eta": eta, "retries": retries}
+        next_run = Successor.of(self, request, new_args, new_kwargs, options)
+        if limit is not None and retries > limit:
+            self._raise_exceeded(exc, next_run)
+        return schedule(next_run, exc, eta or countdown, throw)
+
+    def _raise_exceeded(self, exc: BaseException | None, next_run: Successor) -> NoReturn:
+        if exc is not None:
+            raise_with_context(exc)
+        raise self.MaxRetriesExceededError(
+            f"Can't retry {self.name}[{next_run.task_id}] args:{next_run.args} kwargs:{next_run.kwargs}",
+            task_args=next_run.args,
+            task_kwargs=next_run.kwargs,
+        )
+
+    # -- state
+
+    def update_state(
+        self, task_id: str | None = None, state: str | None = None, meta: Any = None, **kwargs: Any
+    ) -> None:
+        """Report a state of your own, such as PROGRESS, with facts; visible to others at once."""
+        request = self.request
+        self.backend.store_state(task_id or request.id, state, meta, request)
+
+    # -- what comes with later issues
+
+    def _canvas(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise unsupported("canvas (signatures, chains, groups, chords)", LATER)
+
+    s = si = signature = subtask = map = starmap = chunks = replace = add_to_chord = _canvas
+
+
+def find_task(name: str, module: str | None) -> Task[..., Any]:
+    """Return the task of a pickle; its module is imported if need be."""
+    app = _state.get_current_app()
+    if name not in app.tasks and module is not None:
+        __import__(module)
+    return app.tasks[name]

@@ -1,0 +1,94 @@
+"""Runs tasks here and now: `apply()` and `task_always_eager`. No database is touched."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from river_compat import codec
+from river_compat.celery import _state, states
+from river_compat.celery import options as call_options
+from river_compat.celery.app.trace import Tracer
+from river_compat.celery.eager_result import EagerResult
+from river_compat.celery.einfo import ExceptionInfo
+from river_compat.celery.exceptions import Retry
+from river_compat.celery.request import Context
+
+if TYPE_CHECKING:
+    from river_compat.celery.app.task import Task
+
+_FIELDS = ("headers", "logfile", "loglevel", "retries")
+
+
+def apply_as_sent(task: Task[..., Any], args: Any, kwargs: Any, options: dict[str, Any]) -> EagerResult[Any]:
+    """Run a call of `apply_async` in place, through the serializer, as a worker would see it.
+
+    Raises kombu's EncodeError, and what `apply_async` raises for options.
+    """
+    call_options.refuse(options)
+    body = codec.encode(
+        (args or (), kwargs or {}), options.get("serializer") or task.app.conf.task_serializer
+    )
+    args, kwargs = codec.decode(body.text, body.content_type, body.content_encoding, {body.content_type})
+    kept = {name: options.get(name) for name in ("headers", "ignore_result", "priority", "queue", "task_id")}
+    with _state.join_allowed(False):
+        return task.apply(args, kwargs, **kept)
+
+
+def apply(
+    task: Task[..., Any],
+    args: Any,
+    kwargs: Mapping[str, Any],
+    task_id: str | None,
+    throw: bool,
+    fields: Mapping[str, Any],
+) -> EagerResult[Any]:
+    """Run a task until it does not retry any more and return the last run's result.
+
+    With `throw` its exceptions are raised; a Retry, too.
+    """
+    registered = task.app.tasks[task.name]
+    request = _request(registered, task_id or str(uuid.uuid4()), args, kwargs, fields)
+    ending = Tracer(registered).trace(request, lambda value: value, eager=True, propagate=throw)
+    error = ending.value
+    if ending.state == states.RETRY and isinstance(error, Retry) and error.sig is not None:
+        result: EagerResult[Any] = error.sig.apply(retries=request.retries + 1)
+        return result
+    einfo: ExceptionInfo | None = ending.einfo
+    return EagerResult(
+        request.id,
+        ending.value,
+        ending.state,
+        traceback=einfo.traceback if einfo is not None else None,
+        name=registered.name,
+    )
+
+
+def _request(
+    task: Task[..., Any], task_id: str, args: Any, kwargs: Mapping[str, Any], fields: Mapping[str, Any]
+) -> Context:
+    parent = _state.top_frame()
+    parent_id = parent.request.id if parent is not None else None
+    root_id = (parent.request.root_id if parent is not None else None) or task_id
+    ignore_result = fields.get("ignore_result")
+    return Context(
+        {name: fields[name] for name in _FIELDS if fields.get(name) is not None},
+        id=task_id,
+        task=task.name,
+        args=args,
+        kwargs=kwargs,
+        parent_id=parent_id,
+        root_id=root_id,
+        is_eager=True,
+        called_directly=False,
+        hostname=socket.gethostname(),
+        ignore_result=task.ignore_result if ignore_result is None else ignore_result,
+        delivery_info={
+            "is_eager": True,
+            "exchange": fields.get("exchange"),
+            "routing_key": fields.get("routing_key") or fields.get("queue"),
+            "priority": fields.get("priority"),
+        },
+    )

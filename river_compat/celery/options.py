@@ -1,0 +1,128 @@
+"""The keyword arguments of `apply_async`: which are known, which are refused, which are misspelled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from river_compat.celery.exceptions import unsupported
+
+HONOURED = frozenset(
+    {
+        "add_to_parent",
+        "argsrepr",
+        "connection",
+        "countdown",
+        "eta",
+        "expires",
+        "headers",
+        "ignore_result",
+        "kwargsrepr",
+        "origin",
+        "parent_id",
+        "priority",
+        "queue",
+        "replaced_task_nesting",
+        "reply_to",
+        "result_cls",
+        "retries",
+        "retry",
+        "retry_policy",
+        "root_id",
+        "route_name",
+        "router",
+        "serializer",
+        "shadow",
+        "task_id",
+    }
+)
+NO_EFFECT = frozenset(
+    {
+        "confirm_timeout",
+        "declare",
+        "delivery_mode",
+        "exchange",
+        "exchange_type",
+        "expiration",
+        "immediate",
+        "mandatory",
+        "routing_key",
+        "timeout",
+    }
+)
+_CANVAS = "canvas is not implemented yet; send the next task at the end of this one"
+_LIMITS = "time limits are not implemented yet; bound the task's own calls"
+_NO_BROKER = "there is no broker; give connection= a psycopg or sqlite3 connection to join its transaction"
+REFUSED: dict[str, str] = {
+    "chain": _CANVAS,
+    "chord": _CANVAS,
+    "compression": "the database compresses large values by itself; leave it out",
+    "group_id": _CANVAS,
+    "group_index": _CANVAS,
+    "link": _CANVAS,
+    "link_error": _CANVAS,
+    "producer": _NO_BROKER,
+    "publisher": _NO_BROKER,
+    "soft_time_limit": _LIMITS,
+    "stamped_headers": "stamping is not implemented yet; give headers=",
+    "time_limit": _LIMITS,
+}
+KNOWN = frozenset({*HONOURED, *NO_EFFECT, *REFUSED, "args", "kwargs"})
+
+
+def refuse(options: Mapping[str, Any]) -> None:
+    """Raise for the first option that is not supported, or that is a slip of the pen of a known one.
+
+    None, an empty list and an empty tuple count as not given.
+    """
+    for name, value in options.items():
+        if name in REFUSED and not _is_nothing(value):
+            raise unsupported(f"the option {name}= of a call", REFUSED[name])
+        if name not in KNOWN:
+            _refuse_misspelled(name)
+    _refuse_other_exchange(options)
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or value in ([], ())
+
+
+def _refuse_misspelled(name: str) -> None:
+    for known in get_close_matches(name, KNOWN, 3, 0.7):
+        if _one_letter_apart(name, known):
+            raise TypeError(f"apply_async() takes no option {name!r}; did you mean {known!r}?")
+
+
+def _one_letter_apart(left: str, right: str) -> bool:
+    """Whether one insertion, deletion, replacement or swap of neighbours turns one into the other."""
+    if len(left) > len(right):
+        left, right = right, left
+    start = 0
+    while start < len(left) and left[start] == right[start]:
+        start += 1
+    rest_left, rest_right = left[start:], right[start:]
+    if len(left) < len(right):
+        return rest_right[1:] == rest_left
+    swapped = rest_left[1:2] + rest_left[:1] + rest_left[2:]
+    return rest_left[1:] == rest_right[1:] or swapped == rest_right
+
+
+def _refuse_other_exchange(options: Mapping[str, Any]) -> None:
+    """Take an exchange and a routing key that only repeat the queue; refuse real AMQP routing."""
+    queue = queue_name(options.get("queue"))
+    for name in ("exchange", "routing_key"):
+        value = options.get(name)
+        given = getattr(value, "name", value)
+        if given and queue is not None and given != queue:
+            raise unsupported(
+                f"{name}={given!r} beside queue={queue!r}", "give the queue's name as queue= alone"
+            )
+    if options.get("exchange_type") not in (None, "direct"):
+        raise unsupported(f"exchange_type={options['exchange_type']!r}", "give the queue's name as queue=")
+
+
+def queue_name(queue: Any) -> str | None:
+    """Return the name of a queue given as text or as a kombu Queue."""
+    name = getattr(queue, "name", queue)
+    return None if name is None else str(name)

@@ -1,0 +1,34 @@
+"""Tasks that were sent inside a transaction which has not been committed: nobody can run them yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+IDLE = 0
+
+
+def check_visible(task_id: str, connection: Any) -> None:
+    """Raise RuntimeError for a task without a committed row that was sent on `connection`.
+
+    Waiting would never end: its transaction is open still, or was rolled back.
+    """
+    if connection is None:
+        return
+    if in_transaction(connection):
+        raise RuntimeError(
+            f"task {task_id} was sent inside a transaction that is not committed yet, so no worker can see "
+            "it; commit first, then wait for the result"
+        )
+    raise RuntimeError(
+        f"task {task_id} was sent inside a transaction that was rolled back; it does not exist"
+    )
+
+
+def in_transaction(connection: Any) -> bool:
+    """Whether a psycopg or sqlite3 connection has a transaction open."""
+    if getattr(connection, "closed", False):
+        return False
+    if hasattr(connection, "in_transaction"):
+        return bool(connection.in_transaction)
+    status = getattr(getattr(connection, "info", None), "transaction_status", IDLE)
+    return int(status) != IDLE

@@ -1,0 +1,200 @@
+"""`self.request`: the facts about the call that runs, as `celery.app.task.Context` shows them.
+
+Of a request in a worker only what every task needs is there at once; the rest is read from the row
+when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from river_compat.codec import ACCEPT_JSON, JSON_TYPE, decode
+from river_compat.envelope import TaskCall
+from river_core.job import JobRow
+
+DEFAULTS: dict[str, Any] = {
+    "args": None,
+    "callbacks": None,
+    "called_directly": True,
+    "chain": None,
+    "chord": None,
+    "correlation_id": None,
+    "delivery_info": None,
+    "errbacks": None,
+    "eta": None,
+    "expires": None,
+    "group": None,
+    "group_index": None,
+    "headers": None,
+    "hostname": None,
+    "id": None,
+    "ignore_result": False,
+    "is_eager": False,
+    "kwargs": None,
+    "logfile": None,
+    "loglevel": None,
+    "origin": None,
+    "parent_id": None,
+    "properties": None,
+    "replaced_task_nesting": 0,
+    "reply_to": None,
+    "retries": 0,
+    "root_id": None,
+    "shadow": None,
+    "soft_time_limit": None,
+    "stamped_headers": None,
+    "stamps": None,
+    "taskset": None,
+    "time_limit": None,
+    "timelimit": None,
+    "utc": None,
+}
+MESSAGE_FIELDS = frozenset({*DEFAULTS, "argsrepr", "compression", "kwargsrepr", "lang", "task"})
+EMBEDDED = ("callbacks", "errbacks", "chain", "chord")
+
+
+class Context:
+    """The request of one run of a task. Any other name reads a custom header of the call."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Take fields as a mapping, as pairs, or by name."""
+        self.update(*args, **kwargs)
+        fields = self.__dict__
+        if fields.get("headers") is None:
+            own = {key: value for key, value in fields.items() if _is_custom(key)}
+            fields["headers"] = own or None
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the default of a field that was not set; raise AttributeError for an unknown one."""
+        if name in DEFAULTS:
+            return DEFAULTS[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Set fields; `timelimit` sets `time_limit` and `soft_time_limit` too."""
+        fields = dict(*args, **kwargs)
+        self.__dict__.update(fields)
+        if "timelimit" in fields:
+            limits = fields["timelimit"]
+            pair = limits if isinstance(limits, list | tuple) and len(limits) >= 2 else (None, None)
+            self.__dict__["time_limit"], self.__dict__["soft_time_limit"] = pair[0], pair[1]
+
+    def clear(self) -> None:
+        """Forget every field."""
+        self.__dict__.clear()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a field, or `default`."""
+        return getattr(self, key, default)
+
+    @property
+    def children(self) -> list[Any]:
+        """Results of the tasks that this one has sent."""
+        children: list[Any] = self.__dict__.setdefault("_children", [])
+        return children
+
+    def effective_ignore_result(self, of_task: bool | None) -> bool:
+        """Whether the result is dropped: as the call says, else as the task says."""
+        called = self.__dict__.get("ignore_result")
+        return bool(of_task if called is None else called)
+
+    def __repr__(self) -> str:
+        """Show every field."""
+        return f"<Context: {self.__dict__!r}>"
+
+
+class WorkerContext(Context):
+    """The request of a row that a worker has claimed."""
+
+    def __init__(self, call: TaskCall, row: JobRow, args: Any, kwargs: Any, embedded: Any) -> None:
+        """Keep the call and its row; headers are read when asked for."""
+        fields = self.__dict__
+        fields["_source"] = (call, row, embedded)
+        fields["id"] = call.id
+        fields["task"] = call.name
+        fields["args"] = args
+        fields["kwargs"] = kwargs
+        fields["called_directly"] = False
+
+    def __getattr__(self, name: str) -> Any:
+        """Read the rest of the call on the first miss, then answer as before."""
+        if self.load():
+            return getattr(self, name)
+        return super().__getattr__(name)
+
+    def load(self) -> bool:
+        """Read what the row says about the call; return False when that was done before."""
+        source = self.__dict__.pop("_source", None)
+        if source is None:
+            return False
+        call, row, embedded = source
+        fields = dict(DEFAULTS)
+        fields.update(row_fields(call, row))
+        headers = read_headers(call.headers)
+        fields.update(headers)
+        fields.update((key, value) for key, value in (embedded or {}).items() if key in EMBEDDED)
+        custom = headers.pop("headers", None)
+        fields.update((key, value) for key, value in (custom or {}).items() if key not in MESSAGE_FIELDS)
+        fields["headers"] = custom
+        fields["delivery_info"]["priority"] = headers.get("priority")
+        fields.update(self.__dict__)
+        self.update(fields)
+        return True
+
+    @property
+    def may_have(self) -> str:
+        """The text of the headers, to be searched for a key before it is decoded."""
+        source = self.__dict__.get("_source")
+        return source[0].headers if source is not None else ""
+
+    def effective_ignore_result(self, of_task: bool | None) -> bool:
+        """As the base says, without decoding headers that cannot hold the answer."""
+        if "_source" in self.__dict__ and '"ignore_result"' not in self.may_have:
+            return bool(of_task)
+        self.load()
+        return super().effective_ignore_result(of_task)
+
+    def __repr__(self) -> str:
+        """Show every field."""
+        self.load()
+        return super().__repr__()
+
+
+def read_headers(text: str) -> dict[str, Any]:
+    """Decode the envelope's headers; an empty dict for none."""
+    headers = decode(text, JSON_TYPE, "utf-8", ACCEPT_JSON) if text else {}
+    return headers if isinstance(headers, dict) else {}
+
+
+def row_fields(call: TaskCall, row: JobRow) -> dict[str, Any]:
+    """Return the fields that the envelope and the row give, before the headers."""
+    attempted_by = row.attempted_by
+    return {
+        "argsrepr": call.args_repr,
+        "kwargsrepr": call.kwargs_repr,
+        "lang": "py",
+        "root_id": call.id,
+        "correlation_id": call.id,
+        "group": call.group,
+        "taskset": call.group,
+        "hostname": attempted_by[-1] if attempted_by else None,
+        "timelimit": [None, None],
+        "ignore_result": None,
+        "properties": {"correlation_id": call.id},
+        "delivery_info": {
+            "exchange": "",
+            "routing_key": row.queue,
+            "priority": None,
+            "redelivered": row.attempt > 1 or _was_given_back(row),
+        },
+        "river_job_id": row.id,
+        "river_attempt": row.attempt,
+    }
+
+
+def _was_given_back(row: JobRow) -> bool:
+    return '"python_task_redelivered"' in row.encoded_metadata
+
+
+def _is_custom(key: str) -> bool:
+    return key not in MESSAGE_FIELDS and not key.startswith("_")

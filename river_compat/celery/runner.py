@@ -1,0 +1,238 @@
+"""Runs Celery calls for the bridge: a claimed row becomes a request, its end becomes an outcome.
+
+Every hand-over (result, retry, failure) is in the outcome, so the completer writes it in the one
+transaction that ends the row.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from river_compat import codec
+from river_compat.celery import _state, states
+from river_compat.celery.app.trace import Ending, Tracer
+from river_compat.celery.einfo import ExceptionInfo
+from river_compat.celery.exceptions import InvalidTaskError, Reject, Retry, SecurityWarning
+from river_compat.celery.request import WorkerContext
+from river_compat.celery.successor import Successor, scheduled_rows
+from river_compat.celery.timing import is_expired
+from river_compat.envelope import TaskCall
+from river_compat.errors import CallNotRunnable
+from river_compat.python_task import describe, failure
+from river_compat.results import (
+    CHILDREN,
+    EXCEPTION,
+    OUTCOME,
+    RETRY_ID,
+    WAITING,
+    TaskOutcome,
+    exception_metadata,
+    result_metadata,
+)
+from river_core.decide import snooze_count
+from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Outcome, Snoozed
+from river_core.task import Job
+
+if TYPE_CHECKING:
+    from river_compat.celery.app.base import Celery
+    from river_compat.celery.app.task import Task
+
+GIVEN_BACK = "python_task_redelivered"
+MAX_REQUEUES = 1000
+UNSAFE_TYPES = frozenset({"application/x-python-serialize"})
+_UNSAFE = "accept_content names pickle: whoever can write a row can run code in this worker"
+
+received_logger = logging.getLogger("celery.worker.strategy")
+logger = logging.getLogger("celery.worker.request")
+
+
+class CeleryRunner:
+    """Runs the calls of one application's tasks. Used by all slots of a worker at once."""
+
+    def __init__(self, app: Celery) -> None:
+        """Read the settings once; the application's tasks must be registered by now."""
+        self._app = app
+        self._tasks = app.tasks
+        self._accept = codec.accepted_types(app.conf.accept_content)
+        self._result_serializer: str = app.conf.result_serializer
+        self._tracers: dict[str, Tracer] = {}
+        if self._accept & UNSAFE_TYPES:
+            warnings.warn(SecurityWarning(_UNSAFE), stacklevel=2)
+
+    def run(self, call: TaskCall, job: Job) -> Outcome:
+        """Run a call and return how it ended; raises CallNotRunnable for a task nobody registered here."""
+        tracer = self._tracer(call)
+        try:
+            request = WorkerContext(call, job.row, *self._arguments(call))
+            ignored = request.effective_ignore_result(tracer.task.ignore_result)
+            request.__dict__["ignore_result"] = ignored
+            expired = '"expires"' in call.headers and is_expired(request.expires, datetime.now(UTC))
+        except (codec.DecodeError, codec.ContentDisallowed, InvalidTaskError, ValueError) as error:
+            logger.error("task %s[%s] cannot be read and is discarded: %s", call.name, call.id, error)
+            return failure(error)
+        if expired:
+            return _expired(call)
+        if received_logger.isEnabledFor(logging.INFO):
+            _log_received(call, tracer.task)
+        return self._run(tracer, request, job, ignored)
+
+    def _tracer(self, call: TaskCall) -> Tracer:
+        task = self._tasks.get(call.name)
+        tracer = self._tracers.get(call.name)
+        if tracer is not None and tracer.task is task:
+            return tracer
+        if task is None:
+            close = ", ".join(self._tasks.near_misses(call.name))
+            raise CallNotRunnable(
+                f"task {call.name!r} is not registered in this worker"
+                + (f"; it knows {close}" if close else "; import the module that defines it")
+            )
+        tracer = self._tracers[call.name] = Tracer(task)
+        return tracer
+
+    def _arguments(self, call: TaskCall) -> tuple[Any, Any, Any]:
+        if call.body is None:
+            return call.plain_args, call.plain_kwargs, None
+        body = codec.decode(call.body, call.content_type, call.content_encoding, self._accept)
+        try:
+            args, kwargs, embedded = body
+        except (TypeError, ValueError) as error:
+            raise InvalidTaskError(
+                f"the body of task {call.name}[{call.id}] is not [args, kwargs, embed]"
+            ) from error
+        if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
+            raise InvalidTaskError(f"the arguments of task {call.name}[{call.id}] are no list and mapping")
+        return args, kwargs, embedded
+
+    def _run(self, tracer: Tracer, request: WorkerContext, job: Job, ignored: bool) -> Outcome:
+        _state.start_clean()
+        settle = _nothing if ignored else self._settle
+        try:
+            ending = tracer.trace(request, settle)
+        except (SystemExit, KeyboardInterrupt) as error:
+            return _broken(request, error)
+        metadata = _common_metadata(request, job)
+        follow_ups = _follow_ups(request)
+        if ending.state == states.SUCCESS:
+            metadata[OUTCOME] = TaskOutcome.SUCCEEDED.value
+            if ending.settled:
+                metadata.update(ending.settled)
+            return Completed(metadata, follow_ups)
+        return self._not_succeeded(tracer.task, request, job, ending, metadata, follow_ups)
+
+    def _settle(self, value: Any) -> dict[str, Any]:
+        return result_metadata(value, self._result_serializer)
+
+    def _not_succeeded(
+        self,
+        task: Task[..., Any],
+        request: WorkerContext,
+        job: Job,
+        ending: Ending,
+        metadata: dict[str, Any],
+        follow_ups: tuple[FollowUp, ...],
+    ) -> Outcome:
+        error = ending.value
+        ignored = bool(request.__dict__["ignore_result"])
+        if ending.state == states.RETRY:
+            return self._retried(task, request, ending, metadata, follow_ups)
+        if ending.state == states.IGNORED:
+            return Completed({**metadata, OUTCOME: TaskOutcome.IGNORED.value}, follow_ups)
+        if isinstance(error, Reject) and error.requeue and _may_requeue(job):
+            return Snoozed(0, {**metadata, GIVEN_BACK: True})
+        keep = bool(task.store_errors_even_if_ignored) or not ignored
+        return _failed(error, ending.einfo, metadata, follow_ups, keep)
+
+    def _retried(
+        self,
+        task: Task[..., Any],
+        request: WorkerContext,
+        ending: Ending,
+        metadata: dict[str, Any],
+        follow_ups: tuple[FollowUp, ...],
+    ) -> Outcome:
+        retry = ending.value
+        if not follow_ups:
+            try:
+                follow_ups = (_by_hand(task, request, retry),)
+            except Exception as error:  # noqa: BLE001 - past the limit, or not storable: that is the task's failure
+                return _failed(error, ExceptionInfo(error), metadata, (), True)
+        metadata[OUTCOME] = TaskOutcome.RETRIED.value
+        trace = ending.einfo.traceback if ending.einfo is not None else None
+        if not request.__dict__["ignore_result"]:
+            metadata[EXCEPTION] = exception_metadata(retry.exc, trace)
+        return Completed(metadata, follow_ups)
+
+
+def _expired(call: TaskCall) -> Cancelled:
+    logger.info("task %s[%s] expired and is discarded", call.name, call.id)
+    return Cancelled("the task expired before it was run", {OUTCOME: TaskOutcome.EXPIRED.value})
+
+
+def _nothing(_: Any) -> None:
+    return None
+
+
+def _log_received(call: TaskCall, task: Task[..., Any]) -> None:
+    data = {"id": call.id, "name": task.name}
+    received_logger.info("Task %(name)s[%(id)s] received", data, extra={"data": data})
+
+
+def _common_metadata(request: WorkerContext, job: Job) -> dict[str, Any]:
+    metadata: dict[str, Any] = {}
+    children = request.__dict__.get("_children")
+    if children:
+        metadata[CHILDREN] = [child.id for child in children]
+    if WAITING in job.row.encoded_metadata:
+        metadata[WAITING] = None
+    return metadata
+
+
+def _follow_ups(request: WorkerContext) -> tuple[FollowUp, ...]:
+    """Return what `retry()` has scheduled; of several the last is the one that handles follow."""
+    rows = scheduled_rows(request)
+    if not rows:
+        return ()
+    return (*(FollowUp(row) for row in rows[:-1]), FollowUp(rows[-1], RETRY_ID))
+
+
+def _by_hand(task: Task[..., Any], request: WorkerContext, retry: Retry) -> FollowUp:
+    """Schedule the next run for `raise Retry(...)`, which in Celery would be lost."""
+    when: Any = task.default_retry_delay if retry.when is None else retry.when
+    delay = "eta" if hasattr(when, "isoformat") else "countdown"
+    retries = request.retries + 1
+    if task.max_retries is not None and retries > task.max_retries:
+        raise retry.exc or task.MaxRetriesExceededError(f"Can't retry {task.name}[{request.id}]")
+    logger.warning("task %s[%s] raised Retry itself; use self.retry()", task.name, request.id)
+    options = {delay: when, "retries": retries}
+    next_run = Successor.of(task, request, request.args, request.kwargs, options)
+    return FollowUp(next_run.row(datetime.now(UTC)), RETRY_ID)
+
+
+def _may_requeue(job: Job) -> bool:
+    return snooze_count(job.row) < MAX_REQUEUES
+
+
+def _failed(
+    error: BaseException,
+    einfo: ExceptionInfo | None,
+    metadata: dict[str, Any],
+    follow_ups: tuple[FollowUp, ...],
+    keep: bool,
+) -> Failed:
+    metadata[OUTCOME] = TaskOutcome.FAILED.value
+    if keep:
+        metadata[EXCEPTION] = exception_metadata(error)
+    trace = einfo.traceback if einfo is not None else None
+    return Failed(error, metadata, False, describe(error), trace, follow_ups)
+
+
+def _broken(request: WorkerContext, error: BaseException) -> Failed:
+    """Return the outcome of a task that wanted to end the process: this attempt is lost, as by a crash."""
+    text = f"{describe(error)} ended this attempt; the worker goes on"
+    logger.error("task %s[%s]: %s", request.task, request.id, text)
+    return Failed(error, error_text=text, trace=ExceptionInfo(error).traceback)

@@ -1,0 +1,159 @@
+"""Sends calls: options become a `Message`, the message a row, in the caller's transaction or our own.
+
+Options come, in rising order, from the settings, the task's attributes and the call.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import river_core.ambient
+from river_compat.celery import _state
+from river_compat.celery import options as call_options
+from river_compat.celery.exceptions import QueueNotFound, unsupported
+from river_compat.celery.message import Embedded, Message, row_of
+from river_compat.celery.priority import river_priority
+from river_compat.celery.publishing import PublishPolicy, publish
+from river_compat.celery.timing import eta_text, expires_text
+from river_core.client import Enqueue
+from river_core.insert import InsertParams
+
+if TYPE_CHECKING:
+    from river_compat.celery.app.base import Celery
+    from river_compat.celery.app.task import Task
+    from river_compat.celery.async_result import AsyncResult
+
+TASK_OPTIONS = ("queue", "exchange", "routing_key", "priority", "expires", "serializer", "delivery_mode")
+QUEUE_CHARACTERS = range(1, 128)
+_CALLER_HEADERS = ("retries", "root_id", "parent_id", "shadow", "reply_to", "replaced_task_nesting", "origin")
+
+
+def task_options(task: Task[..., Any]) -> dict[str, Any]:
+    """Return the options that a task's attributes give to each of its calls."""
+    found = ((name, getattr(task, name, None)) for name in TASK_OPTIONS)
+    return {name: value for name, value in found if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as it was asked for. `task` is None for a name that nobody registered here.
+
+    `parent` is the running task that sends it, None for a retry, which keeps its parent.
+    """
+
+    task_id: str
+    name: str
+    args: Any
+    kwargs: Any
+    task: Task[..., Any] | None
+    options: Mapping[str, Any]
+    parent: _state.Frame | None = None
+    embedded: Embedded = field(default_factory=Embedded)
+    group: str | None = None
+
+
+def send(
+    app: Celery, name: str, args: Any, kwargs: Any, task: Task[..., Any] | None, options: dict[str, Any]
+) -> AsyncResult[Any]:
+    """Insert the row of a call and return its result handle.
+
+    Raises UnsupportedFeature, TypeError, ValueError, kombu's EncodeError and OperationalError; nothing
+    is written then.
+    """
+    call_options.refuse(options)
+    fresh_id = None if options.get("task_id") else str(uuid.uuid4())
+    task_id = fresh_id or options["task_id"]
+    now = datetime.now(UTC)
+    parent = _state.get_current_worker_frame()
+    message = message_of(app, Call(task_id, name, args, kwargs, task, options, parent), now)
+    inserted = _insert(app, row_of(message, now), fresh_id, options)
+    handle: AsyncResult[Any] = (options.get("result_cls") or app.AsyncResult)(task_id)
+    handle.ignored = bool(message.headers.get("ignore_result"))
+    handle.attach(inserted.row_id, inserted.joined)
+    if parent is not None and options.get("add_to_parent", True) and parent.task.trail:
+        parent.request.children.append(handle)
+    return handle
+
+
+def message_of(app: Celery, call: Call, now: datetime) -> Message:
+    """Return the call with everything that settings, task and options say about it."""
+    conf, options = app.conf, call.options
+    priority = _priority(app, call)
+    return Message(
+        task_id=call.task_id,
+        name=call.name,
+        args=() if call.args is None else call.args,
+        kwargs={} if call.kwargs is None else call.kwargs,
+        queue=_queue(app, options),
+        serializer=options.get("serializer") or conf.task_serializer,
+        eta=eta_text(options.get("countdown"), options.get("eta"), app.timezone, now),
+        priority=river_priority(priority, app.priority_scheme),
+        headers=_headers(app, call, priority, now),
+        embedded=call.embedded,
+        args_repr=options.get("argsrepr"),
+        kwargs_repr=options.get("kwargsrepr"),
+        group=call.group,
+        at_most_once=app.at_most_once(call.task),
+    )
+
+
+def _priority(app: Celery, call: Call) -> int | None:
+    priority: int | None = call.options.get("priority")
+    if priority is None and call.parent is not None and app.conf.task_inherit_parent_priority:
+        priority = (call.parent.request.delivery_info or {}).get("priority")
+    return app.conf.task_default_priority if priority is None else priority
+
+
+def _queue(app: Celery, options: Mapping[str, Any]) -> str:
+    conf = app.conf
+    queue = call_options.queue_name(options.get("queue"))
+    if queue is None:
+        queue = call_options.queue_name(options.get("routing_key")) or conf.task_default_queue
+    if len(queue) not in QUEUE_CHARACTERS:
+        raise ValueError(f"a queue's name has 1 to 127 characters, not {len(queue)}: {queue[:140]!r}")
+    if not conf.task_create_missing_queues and queue not in app.queue_names():
+        raise QueueNotFound(f"queue {queue!r} is not in task_queues, and task_create_missing_queues is off")
+    return queue
+
+
+def _headers(app: Celery, call: Call, priority: int | None, now: datetime) -> dict[str, Any]:
+    options = call.options
+    headers = {name: options[name] for name in _CALLER_HEADERS if options.get(name)}
+    if call.parent is not None:
+        request = call.parent.request
+        headers.setdefault("root_id", request.root_id or request.id)
+        headers.setdefault("parent_id", request.id)
+    if headers.get("root_id") == call.task_id:
+        del headers["root_id"]
+    headers["priority"] = priority
+    headers["ignore_result"] = options.get("ignore_result")
+    headers["expires"] = expires_text(options.get("expires"), app.timezone, now, call.task_id)
+    headers["headers"] = options.get("headers") or None
+    others = {name: value for name, value in options.items() if name not in call_options.KNOWN}
+    headers["properties"] = others or None
+    return headers
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """The id of a row, and the connection whose transaction it is in where that is not our own."""
+
+    row_id: int
+    joined: Any
+
+
+def _insert(app: Celery, row: InsertParams, fresh_id: str | None, options: Mapping[str, Any]) -> Inserted:
+    connection = options.get("connection")
+    if connection is not None and hasattr(connection, "transport_options"):
+        raise unsupported("a kombu connection", "give connection= a psycopg or sqlite3 connection")
+    policy = PublishPolicy.of(app.conf, options.get("retry"), options.get("retry_policy"))
+    enqueue: Enqueue = "own" if connection is None and app.conf.river_enqueue_in == "own" else "ambient"
+    with river_core.ambient.join(connection) if connection is not None else nullcontext():
+        joined = river_core.ambient.joined() if enqueue == "ambient" else None
+        result = publish(app.runtime, row, policy, enqueue, fresh_id)
+    return Inserted(result.job.id, joined)

@@ -1,0 +1,127 @@
+"""The next run of a task that is retried, and how a running task comes to schedule it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from river_compat.celery import options as call_options
+from river_compat.celery.exceptions import Reject, Retry
+from river_compat.celery.message import Embedded, row_of
+from river_compat.celery.request import Context
+from river_compat.celery.sending import Call, message_of
+from river_core.insert import InsertParams
+
+if TYPE_CHECKING:
+    from river_compat.celery.app.task import Task
+    from river_compat.celery.eager_result import EagerResult
+
+SCHEDULED = "_successors"
+_INHERITED = (
+    "root_id",
+    "parent_id",
+    "shadow",
+    "expires",
+    "headers",
+    "reply_to",
+    "replaced_task_nesting",
+    "origin",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """The next run: what `Retry.sig` holds. It has the id of the run that it follows."""
+
+    task: Task[..., Any]
+    task_id: str
+    args: Any
+    kwargs: Mapping[str, Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    embedded: Embedded = field(default_factory=Embedded)
+    group: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        task: Task[..., Any],
+        request: Context,
+        args: Any,
+        kwargs: Mapping[str, Any],
+        options: Mapping[str, Any],
+    ) -> Successor:
+        """Return the successor of a request; it inherits what `options` do not say.
+
+        Raises UnsupportedFeature or TypeError for options that a call would not take.
+        """
+        call_options.refuse(options)
+        inherited = {name: getattr(request, name) for name in _INHERITED}
+        # In Celery the task itself sends its retry, and so becomes the parent of one that has none.
+        inherited["parent_id"] = request.parent_id or request.id
+        inherited["ignore_result"] = request.effective_ignore_result(task.ignore_result) or None
+        delivery = request.delivery_info or {}
+        inherited["priority"] = delivery.get("priority")
+        inherited["queue"] = delivery.get("routing_key")
+        embedded = Embedded(request.callbacks, request.errbacks, request.chain, request.chord)
+        merged = {**inherited, **{name: value for name, value in options.items() if value is not None}}
+        return cls(task, request.id, tuple(args), kwargs, merged, embedded, request.group)
+
+    def row(self, now: datetime) -> InsertParams:
+        """Return the row of the next run; raises what sending a call raises for bad arguments."""
+        call = Call(
+            task_id=self.task_id,
+            name=self.task.name,
+            args=self.args,
+            kwargs=self.kwargs,
+            task=self.task,
+            options={"serializer": self.task.serializer, **self.options},
+            embedded=self.embedded,
+            group=self.group,
+        )
+        return row_of(message_of(self.task.app, call, now), now)
+
+    def apply(self, retries: int) -> EagerResult[Any]:
+        """Run it here and now."""
+        return self.task.apply(self.args, self.kwargs, task_id=self.task_id, retries=retries, **self._eager())
+
+    def _eager(self) -> dict[str, Any]:
+        kept = ("ignore_result", "headers", "priority")
+        return {name: self.options[name] for name in kept if self.options.get(name) is not None}
+
+
+def schedule(
+    next_run: Successor, exc: BaseException | None, when: float | datetime | str | None, throw: bool
+) -> Retry:
+    """Let the worker write the next run with the end of this one; raise or return the Retry.
+
+    Raises Reject when the next run cannot be stored.
+    """
+    request = next_run.task.request
+    retry = Retry(exc=exc, when=when, is_eager=request.is_eager, sig=next_run)  # type: ignore[arg-type]  # text too
+    if not request.is_eager:
+        try:
+            row = next_run.row(datetime.now(UTC))
+        except Exception as error:
+            raise Reject(error, requeue=False) from error
+        request.__dict__.setdefault(SCHEDULED, []).append(row)
+    if throw:
+        raise retry
+    return retry
+
+
+def scheduled_rows(request: Context) -> list[InsertParams]:
+    """Return the rows that a request's task has scheduled so far."""
+    rows: list[InsertParams] = request.__dict__.get(SCHEDULED, [])
+    return rows
+
+
+def raise_with_context(exc: BaseException | None) -> NoReturn:
+    """Raise `exc`, or a Retry without one, because of the exception that is being handled, if any."""
+    error = exc or Retry("Task can be retried")
+    current = sys.exc_info()[1]
+    if current is None or current is error:
+        raise error
+    raise error from current

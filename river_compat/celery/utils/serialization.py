@@ -1,0 +1,90 @@
+"""Exceptions in a form that another process can make again (`celery.utils.serialization`).
+
+Celery gives handlers and result stores the exception itself where it can be pickled, else its nearest
+base class that can, else a wrapper that says what it was.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from river_compat.shortened import short_repr
+
+__all__ = [
+    "UnpickleableExceptionWrapper",
+    "ensure_serializable",
+    "get_pickleable_exception",
+    "get_pickled_exception",
+]
+
+_TOO_GENERAL = (Exception, BaseException, object)
+
+
+class UnpickleableExceptionWrapper(Exception):  # noqa: N818 - the name is Celery's
+    """Stands for an exception that cannot be pickled: its module, class name, arguments and text."""
+
+    def __init__(
+        self, exc_module: str, exc_cls_name: str, exc_args: Iterable[Any], text: str | None = None
+    ) -> None:
+        """Keep what is known; arguments that cannot be pickled are kept as their repr."""
+        self.exc_module = exc_module
+        self.exc_cls_name = exc_cls_name
+        self.exc_args = ensure_serializable(exc_args, _round_trip)
+        self.text = text
+        super().__init__(exc_module, exc_cls_name, self.exc_args, text)
+
+    def restore(self) -> Exception:
+        """Return an exception of a made-up class with the name of the original."""
+        cls: type[Exception] = type(self.exc_cls_name, (Exception,), {"__module__": self.exc_module})
+        return cls(*self.exc_args)
+
+    def __str__(self) -> str:
+        """Return the repr of the original."""
+        return str(self.text)
+
+    @classmethod
+    def from_exception(cls, error: BaseException) -> UnpickleableExceptionWrapper:
+        """Wrap an exception; the traceback stays."""
+        kind = type(error)
+        wrapper = cls(kind.__module__, kind.__name__, error.args, short_repr(error))
+        return wrapper.with_traceback(error.__traceback__)
+
+
+def ensure_serializable(items: Iterable[Any], encoder: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """Return the items, each replaced by its repr where `encoder` raises."""
+    return tuple(item if _accepts(encoder, item) else short_repr(item) for item in items)
+
+
+def get_pickleable_exception(error: Any) -> Any:
+    """Return the exception, or the nearest thing to it that can be pickled."""
+    if error is None or _accepts(_round_trip, error):
+        return error
+    for cls in type(error).__mro__:
+        if cls in _TOO_GENERAL:
+            break
+        try:
+            nearest = cls(*error.args)
+        except Exception:  # noqa: BLE001, S112 - the constructor takes other arguments: look further up
+            continue
+        if _accepts(_round_trip, nearest):
+            return nearest
+    return UnpickleableExceptionWrapper.from_exception(error)
+
+
+def get_pickled_exception(error: Any) -> Any:
+    """Return what a wrapper stands for, any other exception as it is."""
+    return error.restore() if isinstance(error, UnpickleableExceptionWrapper) else error
+
+
+def _round_trip(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))  # noqa: S301 - reads back what it has just written
+
+
+def _accepts(encoder: Callable[[Any], Any], value: Any) -> bool:
+    try:
+        encoder(value)
+    except Exception:  # noqa: BLE001 - any error means no
+        return False
+    return True

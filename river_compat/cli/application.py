@@ -1,0 +1,82 @@
+"""The Celery application that `-A` names, with the database that `-d` and `--schema` name.
+
+`proj`, `proj:app`, `proj.celery` and `proj.celery:app` are looked up where Celery looks.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import click
+
+from river_compat.celery import Celery
+from river_compat.cli.invocation import Invocation
+from river_compat.importing import import_path, working_directory_first
+
+USUAL_NAMES = ("app", "celery")
+
+
+def application(invocation: Invocation) -> Celery:
+    """Import the application; options of the command line win over its settings.
+
+    Raises click's UsageError when there is none. What the module itself raises passes through.
+    """
+    if invocation.app is None:
+        raise click.UsageError("which application? Name it before the command: river-compat -A proj worker")
+    app = find_application(invocation.app)
+    if invocation.database_url:
+        app.conf["river_driver"] = None
+        app.conf["river_database_url"] = invocation.database_url
+    if invocation.schema:
+        app.conf["river_schema"] = invocation.schema
+    return app
+
+
+def find_application(given: str) -> Celery:
+    """Return the object that `given` names, or the application that its module holds.
+
+    In a module that is `app` or `celery`, then the submodule `celery`, then any application.
+    """
+    with working_directory_first():
+        found = _import(given)
+        if isinstance(found, ModuleType):
+            found = _in_module(found)
+    if not isinstance(found, Celery):
+        raise click.UsageError(f"-A {given}: there is no Celery application of river_compat.celery in it")
+    return found
+
+
+def _import(given: str) -> object:
+    try:
+        return import_path(given)
+    except ModuleNotFoundError as error:
+        if error.name is None or not _leads_to(given, error.name):
+            raise
+        raise click.UsageError(
+            f"-A {given}: there is no module {error.name!r} here or on the path"
+        ) from error
+    except AttributeError as error:
+        module, _, attribute = given.replace(":", ".").rpartition(".")
+        if getattr(error, "name", None) != attribute:
+            raise
+        raise click.UsageError(f"-A {given}: {module} has nothing named {attribute!r}") from error
+
+
+def _leads_to(given: str, module: str) -> bool:
+    """Whether the module that is missing is one that was asked for, not one that it imports."""
+    path = given.partition(":")[0]
+    return path == module or path.startswith(f"{module}.")
+
+
+def _in_module(module: ModuleType) -> object:
+    for name in USUAL_NAMES:
+        value = getattr(module, name, None)
+        if isinstance(value, Celery):
+            return value
+    if hasattr(module, "__path__"):
+        try:
+            return _in_module(import_path(f"{module.__name__}.celery"))
+        except ModuleNotFoundError as error:
+            if error.name != f"{module.__name__}.celery":
+                raise
+    return next((value for value in vars(module).values() if isinstance(value, Celery)), None)

@@ -1,0 +1,89 @@
+"""The `river-compat` command: global options, the table of commands, errors as exit codes.
+
+Commands are imported when they run; `--help` loads no database driver and no adapter.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from river_compat.cli import logs
+from river_compat.cli.exits import Exit, report
+from river_compat.cli.invocation import Invocation, database_options
+from river_compat.cli.lazy import LazyCommand, LazyGroup
+from river_core.errors import RiverError
+
+WORKER = "worker"
+_MIGRATE = "river_compat.cli.migrate"
+COMMANDS = {
+    WORKER: LazyCommand("river_compat.cli.worker:worker", "Run the tasks of a Celery application."),
+    "migrate": LazyCommand(f"{_MIGRATE}:migrate", "Create, update, list or check River's schema."),
+    "demo": LazyCommand(
+        "river_compat.cli.demo:demo", "Run a small application on a SQLite file and show it."
+    ),
+    "version": LazyCommand("river_compat.cli.version:show_version", "Print the versions in use."),
+    "migrate-up": LazyCommand(f"{_MIGRATE}:up", "As `migrate up`.", hidden=True),
+    "migrate-down": LazyCommand(f"{_MIGRATE}:down", "As `migrate down`.", hidden=True),
+    "migrate-list": LazyCommand(f"{_MIGRATE}:list_versions", "As `migrate list`.", hidden=True),
+    "migrate-get": LazyCommand(f"{_MIGRATE}:get", "As `migrate get`.", hidden=True),
+    "migrate-status": LazyCommand(f"{_MIGRATE}:status", "As `migrate status`.", hidden=True),
+    "validate": LazyCommand(f"{_MIGRATE}:validate", "As `migrate validate`.", hidden=True),
+}
+
+
+@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-A", "--app", metavar="APP", help="The application: proj, proj:app or proj.celery.")
+@click.option(
+    "--workdir", type=click.Path(file_okay=False, path_type=Path), help="Change to this directory first."
+)
+@database_options
+@click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
+@click.option("-v", "--verbose", is_flag=True, help="Say more, with tracebacks.")
+@click.version_option(version("river-compat"), prog_name="river-compat")
+@click.pass_context
+def cli(
+    context: click.Context,
+    app: str | None,
+    workdir: Path | None,
+    database_url: str | None,
+    schema: str | None,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Celery code on River: Postgres or SQLite is the queue."""
+    if workdir is not None:
+        os.chdir(workdir)
+    verbosity = int(verbose) - int(quiet)
+    context.obj = Invocation(app, database_url, schema or "", as_json, verbosity)
+    if context.invoked_subcommand != WORKER:  # it configures logging by its own options
+        logs.configure_for_command(verbosity)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; errors are one line on standard error."""
+    try:
+        result = cli.main(args=arguments, prog_name="river-compat", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        click.echo("aborted", err=True)
+        return Exit.FAILED
+    except RiverError as error:
+        return report(error)
+    except BrokenPipeError:
+        return _close_stdout()
+    return result if isinstance(result, int) else Exit.OK
+
+
+def _close_stdout() -> int:
+    """Keep the interpreter from complaining about a reader, such as `head`, that went away."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Exit.FAILED

@@ -1,0 +1,117 @@
+"""`river-compat worker`: builds the worker of a Celery application and runs it as this process."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from river_compat.celery import Celery
+from river_compat.celery.app.log import level_number, setup_worker_logging
+from river_compat.celery.command import WorkerOptions, build_worker
+from river_compat.celery.exceptions import ImproperlyConfigured
+from river_compat.cli import logs
+from river_compat.cli.application import application
+from river_compat.cli.banner import banner
+from river_compat.cli.boot import check_schema
+from river_compat.cli.celery_flags import accept_celery_flags, notice
+from river_compat.cli.invocation import Invocation, takes_invocation
+from river_core import run_worker
+
+Command = Callable[..., Any]
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL", "FATAL")
+
+
+def _names(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Read names separated by commas; an option that is given twice adds to itself."""
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+
+def names_option(*spellings: str, text: str) -> Callable[[Command], Command]:
+    """Return an option that takes comma-separated names."""
+    return click.option(*spellings, multiple=True, metavar="NAMES", callback=_names, help=text)
+
+
+@click.command()
+@names_option("-Q", "--queues", text="Queues to work [default: those of the settings].")
+@names_option("-X", "--exclude-queues", text="Queues of the settings not to work.")
+@click.option("-c", "--concurrency", metavar="N", help="How many tasks at once [default: the CPUs].")
+@click.option("-P", "--pool", metavar="POOL", help="threads [default], or solo: one task at a time.")
+@click.option("-n", "--hostname", metavar="NAME", help="Name of this worker; %h, %n and %d are filled in.")
+@click.option(
+    "-l",
+    "--loglevel",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    default="WARNING",
+    metavar="LEVEL",
+    help="DEBUG, INFO, WARNING [default], ERROR or CRITICAL.",
+)
+@click.option(
+    "-f",
+    "--logfile",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the log goes [default: standard error].",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(logs.FORMATS),
+    default="text",
+    help="How log lines look [default: text].",
+)
+@names_option("-I", "--include", text="Modules to import first.")
+@click.option(
+    "--stop-timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="How long running tasks may take to finish at a stop [default: no limit].",
+)
+@click.option("-b", "--broker", metavar="URL", help="The same as -d.")
+@accept_celery_flags
+@takes_invocation
+def worker(
+    invocation: Invocation,
+    loglevel: str,
+    logfile: Path | None,
+    log_format: str,
+    stop_timeout: float | None,
+    broker: str | None,
+    hostname: str | None,
+    **options: Any,
+) -> int:
+    """Run the tasks of a Celery application until told to stop."""
+    if (line := notice(click.get_current_context())) is not None:
+        click.echo(line, err=True)
+    app = application(invocation.merged(broker, None, False))
+    try:
+        configure_logging(app, loglevel, logfile, log_format)
+        built = build_worker(app, WorkerOptions(hostname=hostname and expanded(hostname), **options))
+    except ImproperlyConfigured as error:
+        raise click.UsageError(str(error)) from error
+    check_schema(built.driver)
+    if invocation.verbosity >= 0:
+        click.echo(banner(app, built))
+    try:
+        return run_worker(built, stop_timeout=stop_timeout)
+    finally:
+        app.close()
+
+
+def configure_logging(app: Celery, level_name: str, logfile: Path | None, log_format: str) -> None:
+    """Log as the application's settings say, or as JSON."""
+    level = level_number(level_name)
+    if log_format == "json":
+        logs.configure_json(level, logfile)
+    else:
+        setup_worker_logging(app.conf, level, str(logfile) if logfile else None)
+
+
+def expanded(hostname: str) -> str:
+    """Fill in Celery's placeholders: %h the host's name, %n its first part, %d the domain."""
+    host = socket.gethostname()
+    first, _, domain = host.partition(".")
+    return hostname.replace("%h", host).replace("%n", first).replace("%d", domain).replace("%%", "%")

@@ -1,0 +1,106 @@
+"""The bridge: works rows of kind `python_task` by the adapter framework that wrote them.
+
+A row that this worker cannot run, but another may, waits: it is snoozed for min(2^n, 300) seconds
+with the reason in its metadata, so it is never lost and spends no attempt.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from river_compat import envelope
+from river_compat.envelope import KIND, TaskCall
+from river_compat.errors import CallNotRunnable, MalformedCall
+from river_compat.results import EXCEPTION, OUTCOME, WAITING, TaskOutcome, exception_metadata
+from river_core.decide import snooze_count
+from river_core.job import JobRow
+from river_core.outcome import Failed, Outcome, Snoozed
+from river_core.task import Job, Task
+
+MAX_WAIT_SECONDS = 300
+CRASHES_RUN_AGAIN_AT_ONCE = 3
+
+logger = logging.getLogger(__name__)
+
+
+class FrameworkRunner(Protocol):
+    """Runs the calls of one framework."""
+
+    def run(self, call: TaskCall, job: Job) -> Outcome:
+        """Run the call and return how it ended.
+
+        Raises CallNotRunnable when this worker does not know the task. Control flow of river_core
+        passes through.
+        """
+        ...
+
+
+class PythonTask(Task):
+    """Hands each row to the runner of its framework."""
+
+    kind = KIND
+    adapter = True
+
+    def __init__(self, runners: Mapping[str, FrameworkRunner]) -> None:
+        """Take the runners by framework name, `celery` or `rq`."""
+        self._runners = dict(runners)
+
+    def work(self, job: Job) -> Outcome:
+        """Decode the envelope and run the call."""
+        try:
+            call = envelope.decode(job.row.encoded_args, job.row.id)
+            return self._runner(call).run(call, job)
+        except CallNotRunnable as reason:
+            return _waiting(job.row, str(reason))
+        except MalformedCall as error:
+            logger.error("a row holds no task call and is discarded: %s", error, extra={"job_id": job.row.id})
+            return failure(error)
+
+    def _runner(self, call: TaskCall) -> FrameworkRunner:
+        runner = self._runners.get(call.framework)
+        if runner is None and not call.framework and len(self._runners) == 1:
+            return next(iter(self._runners.values()))
+        if runner is None:
+            known = ", ".join(sorted(self._runners))
+            raise CallNotRunnable(
+                f"task {call.name!r} is of framework {call.framework!r}; this worker runs {known}"
+            )
+        return runner
+
+    def timeout(self, job: JobRow) -> float | None:
+        """Return None: a task may run for days; limits are the framework's."""
+        return None
+
+    def next_retry(self, job: JobRow, error: BaseException) -> datetime | None:
+        """Space the attempts of a task that broke its attempt, as a crash does.
+
+        The first three run again at once, later ones after min(n^4, 300) seconds.
+        """
+        crashes = job.attempt
+        seconds = 0.1 if crashes <= CRASHES_RUN_AGAIN_AT_ONCE else min(crashes**4, MAX_WAIT_SECONDS)
+        return datetime.now(UTC) + timedelta(seconds=seconds)
+
+
+def failure(error: BaseException, **extra: Any) -> Failed:
+    """Return the outcome of an error that is final: the row is discarded with what rebuilds the exception."""
+    metadata = {OUTCOME: TaskOutcome.FAILED.value, EXCEPTION: exception_metadata(error)}
+    return Failed(error, metadata, retry=False, error_text=describe(error), **extra)
+
+
+def describe(error: BaseException) -> str:
+    """Return the error as the last line of a traceback shows it."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a broken __str__ must not hide the failure
+        text = ""
+    name = type(error).__qualname__
+    return f"{name}: {text}" if text else name
+
+
+def _waiting(row: JobRow, reason: str) -> Snoozed:
+    seconds = min(2 ** min(snooze_count(row), 16), MAX_WAIT_SECONDS)
+    logger.warning("job %d waits: %s; next look in %d s", row.id, reason, seconds, extra={"job_id": row.id})
+    return Snoozed(float(seconds), {WAITING: reason})

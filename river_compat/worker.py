@@ -1,0 +1,55 @@
+"""Builds the River worker behind an adapter's worker command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from river_compat.envelope import KIND
+from river_compat.python_task import FrameworkRunner, PythonTask
+from river_core.drivers.base import Driver
+from river_core.task import Registry, Task
+from river_core.worker.config import WorkerConfig
+from river_core.worker.producer import QueueConfig
+from river_core.worker.worker import Worker
+
+ADAPTER_FETCH_COOLDOWN = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlan:
+    """What an adapter's worker command asks for.
+
+    `slots` bounds all queues together; `main_thread` runs one task at a time in the main thread.
+    """
+
+    queues: Sequence[str]
+    slots: int
+    id: str | None = None
+    main_thread: bool = False
+
+
+def build_worker(
+    driver: Driver, runners: Mapping[str, FrameworkRunner], plan: WorkerPlan, native: Sequence[Task] = ()
+) -> Worker:
+    """Return a worker for the rows of adapters and of `native` tasks, not started.
+
+    It claims only kinds that it knows, so that it can share queues with other languages, and claims
+    again as soon as a slot is free. Raises ConfigurationError.
+    """
+    registry = Registry().add(PythonTask(runners))
+    for task in native:
+        registry.add(task)
+    queues = {name: QueueConfig(plan.slots, fetch_cooldown=ADAPTER_FETCH_COOLDOWN) for name in plan.queues}
+    config = WorkerConfig(
+        queues=queues,
+        id=plan.id,
+        max_workers=plan.slots,
+        fetch_cooldown=ADAPTER_FETCH_COOLDOWN,
+        fetch_only_known_kinds=True,
+        job_timeout=None,
+        notify_kind=KIND,
+        claim_ahead=True,
+        main_thread=plan.main_thread,
+    )
+    return Worker(driver, registry, config)

@@ -1,0 +1,1 @@
+"""Documentation that is true: blocks run, commands, options, names and links exist."""
