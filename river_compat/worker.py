@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 from river_compat.envelope import KIND
 from river_compat.python_task import FrameworkRunner, PythonTask
+from river_core import QueueConfig, Worker, WorkerConfig
 from river_core.drivers.base import Driver
 from river_core.task import Registry, Task
-from river_core.worker.config import WorkerConfig
-from river_core.worker.producer import QueueConfig
-from river_core.worker.worker import Worker
 
 ADAPTER_FETCH_COOLDOWN = 0.001
 

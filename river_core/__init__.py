@@ -1,7 +1,9 @@
 """A complete River client and worker runtime for Python.
 
 `open_driver` gives a driver for a database URL, `Client` inserts and manages jobs, `Worker` runs them,
-`Migrator` makes the schema. What is named here is the public surface; everything else may change.
+`Migrator` makes the schema. Public are the names here and, for adapters, the modules `errors`,
+`insert`, `job`, `outcome`, `decide`, `task`, `task_rows`, `encoding`, `notifier`, `trailing`, `migrate`,
+`ambient`, `client` and `drivers.base`; everything else may change.
 """
 
 from river_core.ambient import join

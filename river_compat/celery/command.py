@@ -15,7 +15,7 @@ from river_compat.worker import build_worker as build_river_worker
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
-    from river_core.worker.worker import Worker
+    from river_core import Worker
 
 THREADS = "threads"
 SOLO = "solo"
