@@ -67,12 +67,14 @@ class Job:
             return True
         return self._stopped.wait(timeout)
 
-    def stop(self, cause: type[JobCancelError | JobInterruptedError]) -> None:
-        """Tell the task to end; the first cause stays."""
-        if self.stop_cause is None:
+    def stop(self, cause: type[JobCancelError | JobInterruptedError]) -> bool:
+        """Tell the task to end; the first cause stays. Return whether this was the first."""
+        first = self.stop_cause is None
+        if first:
             self.stop_cause = cause
         if self._stopped is not None:
             self._stopped.set()
+        return first
 
     def update_metadata(self, updates: Mapping[str, Any]) -> None:
         """Merge keys into the row's metadata when the attempt ends, however it ends.

@@ -178,12 +178,9 @@ class ThreadSlots:
         return list(self._running)
 
     def stop_job(self, job_id: int, cause: type[JobCancelError | JobInterruptedError]) -> bool:
-        """Tell one job to end, without raising inside it; return whether it is here."""
+        """Tell one job to end, without raising inside it; return whether it is here and did not know."""
         running = self._running.get(job_id)
-        if running is None:
-            return False
-        running.job.stop(cause)
-        return True
+        return running is not None and running.job.stop(cause)
 
     def interrupt_all(self) -> None:
         """Tell every job to end for a stop of the worker, and raise inside those that run."""
