@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from river_compat.dev_database import Postgres, PostgresNotFoundError, find_postgres
 from river_core.drivers import open_driver
@@ -27,6 +28,9 @@ from tests.requirements import missing
 
 OTHER_DATABASES = re.compile(r"(DATABASE_URL$|RIVER_(?!TEST_|PG_)|CELERY_)")
 SERVER = pytest.StashKey[Postgres]()
+
+settings.register_profile("river", deadline=None)  # how long an example takes is no fact about the code
+settings.load_profile("river")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -255,10 +255,17 @@ class MainThreadSlots(ThreadSlots):
 
     def run_next(self, timeout: float) -> None:
         """Wait up to `timeout` seconds for a job and run it here."""
-        self._members.add(threading.get_ident())
         try:
             running = self._waiting.get(timeout=timeout)
         except Empty:
             return
-        if running is not None:
+        if running is None:
+            return
+        self._members.add(threading.get_ident())
+        try:
             self._run(running)
+        except BaseException as error:
+            logger.exception("the slot of %s failed outside its task", self.name)
+            self._fail(running, error)
+        finally:
+            self._members.clear()
