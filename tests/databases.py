@@ -21,6 +21,7 @@ from psycopg import sql
 from river_core.db.statement import Dialect, Statement
 from river_core.drivers.base import Driver
 from river_core.drivers.sqlite import SqliteDriver
+from river_core.errors import DatabaseError
 from river_core.migrate import Migrator
 from tests.row_rules import POSTGRES_ROWS, SQLITE_ROWS, broken_rules
 
@@ -62,9 +63,11 @@ class Database:
         """
         problems = []
         for name, has_jobs in self.connection.execute(SCHEMAS).fetchall():
-            if has_jobs:
-                problems += postgres_problems(self.connection, name)
-            self.connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
+            try:
+                if has_jobs:
+                    problems += postgres_problems(self.connection, name)
+            finally:
+                self.connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(name)))
         return problems
 
 
@@ -81,7 +84,11 @@ def sqlite_problems(path: Path) -> list[str]:
     with closing(SqliteDriver(path)) as driver, driver.connect() as connection:
         if not connection.fetch(Statement("has_jobs", SQLITE_HAS_JOBS, {})):
             return []
-        return broken_rules(connection.fetch(Statement("every_row", SQLITE_ROWS, {})), Dialect.SQLITE)
+        try:
+            rows = connection.fetch(Statement("every_row", SQLITE_ROWS, {}))
+        except DatabaseError as error:
+            return [f"the rows cannot be read: {error}"]
+        return broken_rules(rows, Dialect.SQLITE)
 
 
 @contextmanager

@@ -74,6 +74,9 @@ def _metadata_problems(metadata: Any) -> Iterator[str]:
 
 
 def _error_problems(errors: Any) -> Iterator[str]:
+    if errors is not None and not isinstance(errors, list):
+        yield f"errors is no array: {errors!r}"
+        return
     for error in errors or []:
         if not isinstance(error, dict):
             yield f"an error is no object: {error!r}"

@@ -20,7 +20,6 @@ from river_core.drivers.sqlite_adopted import AdoptedConnection, check_usable, m
 from river_core.drivers.sqlite_errors import SQLITE_ERRORS, is_locked, wrapped
 from river_core.drivers.sqlite_listener import SqliteListener
 from river_core.errors import AmbientTransactionError, ConfigurationError, OperationalError
-from river_core.json_text import merge_objects
 
 IN_MEMORY = ":memory:"
 WAL_RETRY_SECONDS = 0.01
@@ -157,7 +156,6 @@ class SqliteDriver:
         raw = self._connect()
         try:
             sqlite_json.register(raw)
-            raw.create_function("river_merge", 2, merge_objects, deterministic=True)
             self._set_wal(raw)
         except BaseException:
             raw.close()

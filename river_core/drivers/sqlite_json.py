@@ -18,11 +18,16 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
+from river_core.json_text import merge_objects
+
 NATIVE_SINCE = (3, 45)  # the first SQLite library that has the functions itself
 
 _NULL, _TRUE, _FALSE, _INT, _INT5, _FLOAT, _FLOAT5, _TEXT, _TEXTJ, _TEXT5, _TEXTRAW, _ARRAY, _OBJECT = range(
     13
 )
+MALFORMED_SHOWN = 100
+"""How many characters the text has that stands for a malformed value."""
+
 _ROOT = -1
 _MALFORMED = "malformed JSON"  # SQLite's own words for it
 
@@ -45,10 +50,27 @@ _JSON_ESCAPES = frozenset('"\\/bfnrtu')
 
 
 def register(connection: sqlite3.Connection, library: tuple[int, ...] = sqlite3.sqlite_version_info) -> None:
-    """Give the connection `jsonb` and `json` where its library is too old to have them; else do nothing."""
+    """Give the connection `jsonb` and `json` where its library is too old to have them, and always our own.
+
+    `river_json` reads a column as `json` does, but a malformed value becomes a JSON text that says so:
+    `json` would fail the whole statement, and a stranger's broken row all its neighbours with it.
+    `river_merge` merges two objects shallowly, as Postgres' `||` does, and keeps every digit.
+    """
+    connection.create_function("river_json", 1, _lenient_json, deterministic=True)
+    connection.create_function("river_merge", 2, merge_objects, deterministic=True)
     if library < NATIVE_SINCE:
         connection.create_function("jsonb", 1, _jsonb, deterministic=True)
         connection.create_function("json", 1, _json, deterministic=True)
+
+
+def _lenient_json(value: bytes | str | float | None) -> str | None:
+    try:
+        text = _json(value)
+        if text is not None:
+            _check(text)
+    except (ValueError, RecursionError):
+        return json.dumps(f"{_MALFORMED}: {value!r}"[:MALFORMED_SHOWN])
+    return text
 
 
 def encode(text: str) -> bytes:

@@ -237,3 +237,32 @@ def test_a_task_that_breaks_outside_its_body_fails_that_attempt(driver: Driver) 
         insert(driver, "quick")
         assert next_event(events).kind is EventKind.JOB_COMPLETED
     assert row(driver, broken.id).errors[0].error == "no limit can be told"
+
+
+@pytest.mark.foreign_rows
+@pytest.mark.parametrize("column", ["args", "metadata", "tags", "errors", "attempted_by"])
+@pytest.mark.parametrize("blob", ["x'ff'", "x'4b0102'", "'{'", "'text'", "x''", "7"])
+def test_a_malformed_value_on_sqlite_fails_alone(sqlite_driver: Driver, column: str, blob: str) -> None:
+    """SQLite checks no JSON; a stranger's broken blob must not fail the claim that its row is part of."""
+    ran: list[int] = []
+    before, broken, after = (insert(sqlite_driver, "reads") for _ in range(3))
+    with sqlite_driver.connect() as connection:
+        connection.run_script(f"UPDATE river_job SET {column} = {blob} WHERE id = {broken.id}")
+
+    def task(job: Job) -> None:
+        assert isinstance(job.args, dict)
+        assert isinstance(job.row.metadata, dict)
+        ran.append(job.row.id)
+
+    with running(sqlite_driver, registry(reads=task)) as worker:
+        events = worker.events.subscribe(EventKind.JOB_COMPLETED)
+        ended = {event.job.id for event in (next_event(events), next_event(events)) if event.job}
+        assert ended >= {before.id, after.id} or broken.id in ended
+        wait_for(
+            lambda: row(sqlite_driver, broken.id).state is not JobState.RUNNING, "the end of the broken row"
+        )
+    assert {before.id, after.id} <= set(ran)
+    errors = row(sqlite_driver, broken.id).encoded_errors
+    if column in ("args", "metadata"):
+        assert errors is not None
+        assert "job row couldn't be decoded" in errors

@@ -12,11 +12,11 @@
     river_job.priority,
     river_job.queue,
     river_job.kind,
-    json(river_job.args),
-    json_remove(json(river_job.metadata), '$."river:unique_nonce"'),
-    json(river_job.tags),
-    json(river_job.errors),
-    json(river_job.attempted_by),
+    river_json(river_job.args),
+    json_remove(river_json(river_job.metadata), '$."river:unique_nonce"'),
+    river_json(river_job.tags),
+    river_json(river_job.errors),
+    river_json(river_job.attempted_by),
     river_job.unique_key,
     river_job.unique_states;
 
@@ -63,7 +63,7 @@ INSERT INTO /* TEMPLATE: schema */river_job (
 )
 /* INCLUDE: job_unique_target */
 RETURNING /* INCLUDE: job_columns */,
-    json_extract(json(river_job.metadata), '$."river:unique_nonce"');
+    json_extract(river_json(river_job.metadata), '$."river:unique_nonce"');
 
 -- name: job_insert_many
 -- Inserts the jobs of @jobs, a JSON array, in its order. Unique keys lie one after the other in @unique_keys;
@@ -95,7 +95,7 @@ WHERE true
 ORDER BY job.key
 /* INCLUDE: job_unique_target */
 RETURNING /* INCLUDE: job_columns */,
-    json_extract(json(river_job.metadata), '$."river:unique_nonce"');
+    json_extract(river_json(river_job.metadata), '$."river:unique_nonce"');
 
 -- name: job_get_by_id
 -- Reads one job.
@@ -121,7 +121,7 @@ SET finalized_at = CASE
     END,
     metadata = CASE
         WHEN finalized_at IS NULL
-            THEN jsonb(json_set(json(metadata), '$.cancel_attempted_at', @attempted_at))
+            THEN jsonb(json_set(river_json(metadata), '$.cancel_attempted_at', @attempted_at))
         ELSE metadata
     END,
     state = CASE
@@ -139,7 +139,7 @@ SET state = 'available',
     scheduled_at = coalesce(@now, strftime('%Y-%m-%d %H:%M:%f', 'now')),
     finalized_at = NULL,
     max_attempts = max(max_attempts, attempt + 1),
-    metadata = jsonb(json_remove(json(metadata), '$.cancel_attempted_at'))
+    metadata = jsonb(json_remove(river_json(metadata), '$.cancel_attempted_at'))
 WHERE id = @id
   AND state <> 'running'
   AND NOT (state = 'available' AND scheduled_at <= coalesce(@now, strftime('%Y-%m-%d %H:%M:%f', 'now')))

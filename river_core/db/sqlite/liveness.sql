@@ -3,7 +3,7 @@
 -- database's knowledge, and there is no server with an age.
 SELECT id, 0, NULL
 FROM (
-    SELECT DISTINCT json_extract(json(attempted_by), '$[#-1]') AS id
+    SELECT DISTINCT json_extract(river_json(attempted_by), '$[#-1]') AS id
     FROM /* TEMPLATE: schema */river_job
     WHERE state = 'running'
 )
@@ -17,11 +17,11 @@ WHERE substr(id, -length(@marker)) = @marker
 WITH stranded AS MATERIALIZED (
     SELECT
         id,
-        json_extract(json(attempted_by), '$[#-1]') AS client_id,
+        json_extract(river_json(attempted_by), '$[#-1]') AS client_id,
         /* INCLUDE: rescue_number */ AS crash
     FROM /* TEMPLATE: schema */river_job
     WHERE state = 'running'
-      AND json_extract(json(attempted_by), '$[#-1]') IN (SELECT value FROM json_each(@clients))
+      AND json_extract(river_json(attempted_by), '$[#-1]') IN (SELECT value FROM json_each(@clients))
       AND id > @after
     ORDER BY id
     LIMIT @limit
@@ -31,7 +31,7 @@ WITH stranded AS MATERIALIZED (
         client_id,
         crash,
         CASE
-            WHEN json_type(json(metadata), '$.cancel_attempted_at') IS NOT NULL THEN 'cancelled'
+            WHEN json_type(river_json(metadata), '$.cancel_attempted_at') IS NOT NULL THEN 'cancelled'
             WHEN attempt >= max_attempts OR crash >= @max_crashes THEN 'discarded'
             WHEN crash <= 3 THEN 'available'
             ELSE 'retryable'
@@ -70,15 +70,15 @@ RETURNING id, queue, state;
 UPDATE /* TEMPLATE: schema */river_job
 SET attempted_at = coalesce(@now, strftime('%Y-%m-%d %H:%M:%f', 'now')),
     metadata = CASE
-        WHEN json_extract(json(metadata), '$.python_attempted_at.attempt') = attempt THEN metadata
+        WHEN json_extract(river_json(metadata), '$.python_attempted_at.attempt') = attempt THEN metadata
         ELSE jsonb(json_set(
-            json(metadata),
+            river_json(metadata),
             '$.python_attempted_at',
             json_object('attempt', attempt, 'at', replace(attempted_at, ' ', 'T') || 'Z')
         ))
     END
 WHERE id IN (SELECT value FROM json_each(@ids))
   AND state = 'running'
-  AND json_extract(json(attempted_by), '$[#-1]') = @client_id
+  AND json_extract(river_json(attempted_by), '$[#-1]') = @client_id
   AND attempted_at < @horizon
 RETURNING id;

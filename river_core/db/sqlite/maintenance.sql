@@ -75,7 +75,7 @@ SET state = CASE WHEN fate.verdict = 'put off' THEN state ELSE fate.verdict END,
     END,
     metadata = CASE
         WHEN fate.verdict = 'discarded'
-            THEN jsonb(json_set(json(metadata), '$.unique_key_conflict', 'scheduler_discarded'))
+            THEN jsonb(json_set(river_json(metadata), '$.unique_key_conflict', 'scheduler_discarded'))
         ELSE metadata
     END
 FROM fate
@@ -122,29 +122,29 @@ FROM rescue
 WHERE river_job.id = rescue.id
   AND river_job.state = 'running'
   AND river_job.attempt = rescue.attempt
-  AND json_extract(json(river_job.attempted_by), '$[#-1]') IS rescue.client_id
+  AND json_extract(river_json(river_job.attempted_by), '$[#-1]') IS rescue.client_id
   AND river_job.attempted_at < @horizon
 RETURNING id, queue, state;
 
 -- name: errors_before
 -- Fragment: the text of the error history up to where the next error is written.
 CASE
-    WHEN river_job.errors IS NULL OR json_array_length(json(river_job.errors)) = 0 THEN '['
-    ELSE substr(json(river_job.errors), 1, length(json(river_job.errors)) - 1) || ','
+    WHEN river_job.errors IS NULL OR json_array_length(river_json(river_job.errors)) = 0 THEN '['
+    ELSE substr(river_json(river_job.errors), 1, length(river_json(river_job.errors)) - 1) || ','
 END
 
 -- name: rescue_number
 -- Fragment: how many rescues the row has behind it with this one; what is no number counts as none.
 CASE
-    WHEN json_type(json(river_job.metadata), '$."river:rescue_count"') IN ('integer', 'real')
-        THEN cast(json_extract(json(river_job.metadata), '$."river:rescue_count"') AS integer)
+    WHEN json_type(river_json(river_job.metadata), '$."river:rescue_count"') IN ('integer', 'real')
+        THEN cast(json_extract(river_json(river_job.metadata), '$."river:rescue_count"') AS integer)
     ELSE 0
 END + 1
 
 -- name: counted_rescue
 -- Fragment: the metadata with one rescue more; json_set keeps the spelling of all other values, and leaves
 -- what is no object as it is.
-jsonb(json_set(json(river_job.metadata), '$."river:rescue_count"', /* INCLUDE: rescue_number */))
+jsonb(json_set(river_json(river_job.metadata), '$."river:rescue_count"', /* INCLUDE: rescue_number */))
 
 -- name: job_delete_before
 -- Deletes up to @limit finished rows past the retention of their state; a time of NULL keeps a state.

@@ -2,7 +2,7 @@
 -- Fragment: the columns of a queue in the order of QueueRow's fields; the casts keep a caller's converters away.
     name,
     CAST(created_at AS text),
-    json(metadata),
+    river_json(metadata),
     CAST(paused_at AS text),
     CAST(updated_at AS text);
 

@@ -3,9 +3,9 @@
 SELECT /* INCLUDE: job_columns */
 FROM /* TEMPLATE: schema */river_job
 WHERE river_job.kind = 'python_task'
-  AND json_extract(json(river_job.args), '$.task.id') = @task_id
+  AND json_extract(river_json(river_job.args), '$.task.id') = @task_id
 ORDER BY
-    json_extract(json(river_job.metadata), '$.python_task_outcome') IS 'succeeded' DESC,
+    json_extract(river_json(river_job.metadata), '$.python_task_outcome') IS 'succeeded' DESC,
     river_job.id DESC
 LIMIT @max;
 
@@ -14,13 +14,13 @@ LIMIT @max;
 DELETE FROM /* TEMPLATE: schema */river_job
 WHERE kind = 'python_task'
   AND state IN ('cancelled', 'completed', 'discarded')
-  AND json_extract(json(args), '$.task.id') = @task_id
+  AND json_extract(river_json(args), '$.task.id') = @task_id
 RETURNING id;
 
 -- name: task_state_set
 -- Writes the custom state of a task that runs, at once, and tells nobody.
 UPDATE /* TEMPLATE: schema */river_job
-SET metadata = jsonb(river_merge(json(metadata), @updates))
+SET metadata = jsonb(river_merge(river_json(metadata), @updates))
 WHERE id = @id
   AND state = 'running'
 RETURNING id;

@@ -44,14 +44,14 @@ RETURNING /* INCLUDE: job_columns */;
     attempted_at = coalesce(@now, strftime('%Y-%m-%d %H:%M:%f', 'now')),
     attempted_by = jsonb(
         CASE
-            WHEN attempted_by IS NULL OR json_array_length(json(attempted_by)) = 0 THEN '['
-            WHEN json_array_length(json(attempted_by)) < 100 THEN rtrim(json(attempted_by), ']') || ','
+            WHEN attempted_by IS NULL OR json_array_length(river_json(attempted_by)) = 0 THEN '['
+            WHEN json_array_length(river_json(attempted_by)) < 100 THEN rtrim(river_json(attempted_by), ']') || ','
             ELSE (
                 SELECT '[' || group_concat(json_quote(value), ',') || ','
                 FROM (
                     SELECT value
-                    FROM json_each(json(attempted_by))
-                    WHERE key >= json_array_length(json(attempted_by)) - 99
+                    FROM json_each(river_json(attempted_by))
+                    WHERE key >= json_array_length(river_json(attempted_by)) - 99
                     ORDER BY key
                 )
             )
@@ -82,7 +82,7 @@ FROM json_each(@outcomes) AS outcome
 JOIN /* TEMPLATE: schema */river_job ON river_job.id = json_extract(outcome.value, '$.id')
 WHERE river_job.state = 'running'
   AND river_job.attempt = json_extract(outcome.value, '$.attempt')
-  AND json_extract(json(river_job.attempted_by), '$[#-1]') = @client_id
+  AND json_extract(river_json(river_job.attempted_by), '$[#-1]') = @client_id
 ORDER BY river_job.id;
 
 -- name: job_set_state_if_running_many
@@ -107,11 +107,11 @@ WITH outcome AS MATERIALIZED (
         river_job.state = 'running' AS running,
         river_job.state = 'running'
             AND outcome.finalized_at IS NULL
-            AND json_type(json(river_job.metadata), '$.cancel_attempted_at') IS NOT NULL AS cancelling
+            AND json_type(river_json(river_job.metadata), '$.cancel_attempted_at') IS NOT NULL AS cancelling
     FROM outcome
     JOIN /* TEMPLATE: schema */river_job ON river_job.id = outcome.id
     WHERE river_job.attempt = outcome.attempt
-      AND json_extract(json(river_job.attempted_by), '$[#-1]') = @client_id
+      AND json_extract(river_json(river_job.attempted_by), '$[#-1]') = @client_id
       AND (river_job.state = 'running' OR (river_job.finalized_at IS NOT NULL AND outcome.metadata IS NOT NULL))
 )
 UPDATE /* TEMPLATE: schema */river_job
@@ -135,13 +135,14 @@ SET state = CASE
     END,
     errors = CASE
         WHEN NOT owned.running OR owned.error IS NULL THEN river_job.errors
-        WHEN river_job.errors IS NULL OR json_array_length(json(river_job.errors)) = 0
-            THEN jsonb('[' || owned.error || ']')
-        ELSE jsonb(substr(json(river_job.errors), 1, length(json(river_job.errors)) - 1) || ',' || owned.error || ']')
+        WHEN river_job.errors IS NULL OR river_json(river_job.errors) = '[]' THEN jsonb('[' || owned.error || ']')
+        WHEN json_type(river_json(river_job.errors)) <> 'array'
+            THEN jsonb('[' || river_json(river_job.errors) || ',' || owned.error || ']')
+        ELSE jsonb(substr(river_json(river_job.errors), 1, length(river_json(river_job.errors)) - 1) || ',' || owned.error || ']')
     END,
     metadata = CASE
         WHEN owned.metadata IS NULL THEN river_job.metadata
-        ELSE jsonb(river_merge(json(river_job.metadata), owned.metadata))
+        ELSE jsonb(river_merge(river_json(river_job.metadata), owned.metadata))
     END
 FROM owned
 WHERE river_job.id = owned.id
@@ -153,4 +154,4 @@ SELECT id
 FROM /* TEMPLATE: schema */river_job
 WHERE id IN (SELECT value FROM json_each(@ids))
   AND state = 'running'
-  AND json_type(json(metadata), '$.cancel_attempted_at') IS NOT NULL;
+  AND json_type(river_json(metadata), '$.cancel_attempted_at') IS NOT NULL;
