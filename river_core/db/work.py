@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from river_core.db import jobs
 from river_core.db.statement import Parameter, Sql, Statement
+from river_core.job import JobRow
 from river_core.outcome import StateChange
+
+Row = Sequence[Any]
 
 ANY_ATTEMPTS = -(2**62)
 """No job has so few attempts left that a claim with this `spare` passes it by."""
@@ -52,6 +56,22 @@ def job_get_available(
     if kinds is None:
         return sql.statement("job_get_available", **parameters)
     return sql.statement("job_get_available_of_kinds", kinds=",".join(kinds), **parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What a claim gave: rows, and in how many seconds the next job falls due, where that was told."""
+
+    rows: list[JobRow]
+    next_due: float | None
+
+
+def decode_claim(sql: Sql, rows: Sequence[Row]) -> Claimed:
+    """Return the jobs in order of priority, time and id; on SQLite `next_due` is never told here."""
+    found = [jobs.decode_job(sql, row) for row in rows if row[0] is not None]
+    found.sort(key=lambda row: (row.priority, row.scheduled_at, row.id))
+    told = rows[-1] if rows and rows[-1][0] is None else None
+    return Claimed(found, told[jobs.COLUMN_COUNT] if told is not None else None)
 
 
 def job_next_due(sql: Sql, queue: str) -> Statement:

@@ -10,13 +10,13 @@ import logging
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from river_core.db import jobs, work
-from river_core.db.work import ANY_ATTEMPTS
+from river_core.db import work
+from river_core.db.statement import Dialect
+from river_core.db.work import ANY_ATTEMPTS, Claimed
 from river_core.drivers.base import Driver
 from river_core.errors import ConfigurationError
-from river_core.job import JobRow
 from river_core.service import Service
 from river_core.worker.ahead import SPARE_ATTEMPTS
 from river_core.worker.slots import Reservation, ThreadSlots
@@ -118,30 +118,30 @@ class Producer(Service):
         self._ahead_now = places.ahead > 0 and not (self._ahead_now and places.free)
         limit = places.total if self._ahead_now else places.free
         spare = SPARE_ATTEMPTS if self._ahead_now else ANY_ATTEMPTS
-        rows: list[JobRow] = []
+        claimed = Claimed([], None)
         self._next_fetch = time.monotonic() + self._pacing.cooldown
         try:
-            rows = self._fetch(limit, spare)
+            claimed = self._fetch(limit, spare)
         finally:
-            self._wants_slots = len(rows) == limit
-            self.slots.submit(rows, places.total)
-        if len(rows) == limit:
+            self._wants_slots = len(claimed.rows) == limit
+            self.slots.submit(claimed.rows, places.total)
+        if len(claimed.rows) == limit:
             return self._poll_seconds()
-        return self._pacing.cooldown if self._ahead_now else self._until_next_due()
+        return self._pacing.cooldown if self._ahead_now else self._until_due(claimed.next_due)
 
-    def _fetch(self, limit: int, spare: int) -> list[JobRow]:
+    def _fetch(self, limit: int, spare: int) -> Claimed:
         sql = self._driver.sql
         statement = work.job_get_available(sql, self.queue, self._client_id, limit, self._kinds, spare)
         with self._driver.connect() as connection:
-            rows = [jobs.decode_job(sql, row) for row in connection.fetch(statement)]
-        rows.sort(key=lambda row: (row.priority, row.scheduled_at, row.id))
-        return rows
+            claimed = work.decode_claim(sql, connection.fetch(statement))
+            if sql.dialect is Dialect.SQLITE and len(claimed.rows) < limit:
+                [(seconds,)] = connection.fetch(work.job_next_due(sql, self.queue))
+                return replace(claimed, next_due=seconds)
+        return claimed
 
-    def _until_next_due(self) -> float:
-        with self._driver.connect() as connection:
-            [(seconds,)] = connection.fetch(work.job_next_due(self._driver.sql, self.queue))
+    def _until_due(self, seconds: float | None) -> float:
         poll = self._poll_seconds()
-        return poll if seconds is None else min(max(float(seconds), MIN_SECONDS), poll)
+        return poll if seconds is None else min(max(seconds, MIN_SECONDS), poll)
 
     def _poll_seconds(self) -> float:
         poll = self._pacing.poll

@@ -36,7 +36,7 @@ def claimed(driver: Driver, count: int) -> list[JobRow]:
         with connection.transaction():
             insert_many(connection, driver.sql, params, ())
         rows = connection.fetch(work.job_get_available(driver.sql, "default", CLIENT, count))
-    return sorted((jobs.decode_job(driver.sql, found) for found in rows), key=lambda job: job.id)
+    return sorted(work.decode_claim(driver.sql, rows).rows, key=lambda job: job.id)
 
 
 def done(job: JobRow, follow_ups: tuple[FollowUp, ...] = (), **metadata: object) -> Completion:

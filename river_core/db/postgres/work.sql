@@ -35,21 +35,31 @@ WITH due AS MATERIALIZED (
 /* INCLUDE: claim_due */;
 
 -- name: claim_due
--- Fragment: marks the rows of `due` as running for this client; attempted_by keeps the last 100 names.
-UPDATE /* TEMPLATE: schema */river_job
-SET state = 'running',
-    attempt = least(attempt::int + 1, 32767),
-    attempted_at = coalesce(@now::text::timestamptz, now()),
-    attempted_by = array_append(
-        CASE
-            WHEN cardinality(attempted_by) >= 100 THEN attempted_by[cardinality(attempted_by) - 98:]
-            ELSE attempted_by
-        END,
-        @client_id::text
-    )
-FROM due
-WHERE river_job.id = due.id
-RETURNING /* INCLUDE: job_columns */;
+-- Fragment: marks the rows of `due` as running for this client; attempted_by keeps the last 100 names. When
+-- fewer than @limit were due, a last row without an id tells in how many seconds the next one will be.
+, claimed AS (
+    UPDATE /* TEMPLATE: schema */river_job
+    SET state = 'running',
+        attempt = least(attempt::int + 1, 32767),
+        attempted_at = coalesce(@now::text::timestamptz, now()),
+        attempted_by = array_append(
+            CASE
+                WHEN cardinality(attempted_by) >= 100 THEN attempted_by[cardinality(attempted_by) - 98:]
+                ELSE attempted_by
+            END,
+            @client_id::text
+        )
+    FROM due
+    WHERE river_job.id = due.id
+    RETURNING /* INCLUDE: job_columns */
+)
+SELECT claimed.*, NULL::float8
+FROM claimed
+UNION ALL
+SELECT
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    (/* INCLUDE: job_next_due */)
+WHERE (SELECT count(*) FROM due) < @limit::bigint;
 
 -- name: job_next_due
 -- Seconds until the next available job of a queue falls due, one index probe a priority.
