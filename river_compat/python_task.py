@@ -7,6 +7,7 @@ with the reason in its metadata, so it is never lost and spends no attempt.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -21,6 +22,7 @@ from river_core.outcome import Failed, Outcome, Snoozed
 from river_core.task import Job, Task
 
 MAX_WAIT_SECONDS = 300
+TELL_AGAIN_SECONDS = 60.0
 CRASHES_RUN_AGAIN_AT_ONCE = 3
 
 logger = logging.getLogger(__name__)
@@ -47,6 +49,7 @@ class PythonTask(Task):
     def __init__(self, runners: Mapping[str, FrameworkRunner]) -> None:
         """Take the runners by framework name, `celery` or `rq`."""
         self._runners = dict(runners)
+        self._silent_until: dict[str, float] = {}
 
     def work(self, job: Job) -> Outcome:
         """Decode the envelope and run the call."""
@@ -54,7 +57,7 @@ class PythonTask(Task):
             call = envelope.decode(job.row.encoded_args, job.row.id)
             return self._runner(call).run(call, job)
         except CallNotRunnable as reason:
-            return _waiting(job.row, str(reason))
+            return self._waiting(job.row, str(reason))
         except MalformedCall as error:
             logger.error("a row holds no task call and is discarded: %s", error, extra={"job_id": job.row.id})
             return failure(error)
@@ -69,6 +72,21 @@ class PythonTask(Task):
                 f"task {call.name!r} is of framework {call.framework!r}; this worker runs {known}"
             )
         return runner
+
+    def _waiting(self, row: JobRow, reason: str) -> Snoozed:
+        """Put the row aside; say so once a minute for each reason, since many rows may wait for the same."""
+        seconds = min(2 ** min(snooze_count(row), 16), MAX_WAIT_SECONDS)
+        now = time.monotonic()
+        silent = now < self._silent_until.get(reason, 0.0)
+        if not silent:
+            self._silent_until = {text: until for text, until in self._silent_until.items() if until > now}
+            self._silent_until[reason] = now + TELL_AGAIN_SECONDS
+        text = (
+            "job %d waits: %s; next look in %d s (others that wait for the same are not logged for a minute)"
+        )
+        level = logging.DEBUG if silent else logging.WARNING
+        logger.log(level, text, row.id, reason, seconds, extra={"job_id": row.id})
+        return Snoozed(float(seconds), {WAITING: reason})
 
     def timeout(self, job: JobRow) -> float | None:
         """Return None: a task may run for days; limits are the framework's."""
@@ -98,9 +116,3 @@ def describe(error: BaseException) -> str:
         text = ""
     name = type(error).__qualname__
     return f"{name}: {text}" if text else name
-
-
-def _waiting(row: JobRow, reason: str) -> Snoozed:
-    seconds = min(2 ** min(snooze_count(row), 16), MAX_WAIT_SECONDS)
-    logger.warning("job %d waits: %s; next look in %d s", row.id, reason, seconds, extra={"job_id": row.id})
-    return Snoozed(float(seconds), {WAITING: reason})

@@ -23,7 +23,7 @@ from river_core.service import Service
 TOPIC_LEADERSHIP = "river_leadership"
 TOPIC_DONE = "river_python_done"
 
-PING_SECONDS = 5.0
+PING_SECONDS = 2.5
 FIRST_RECONNECT_SECONDS = 0.1
 GOOD_CONNECTION_SECONDS = 60.0
 
@@ -45,7 +45,7 @@ class Notifier(Service):
         self.on_connect: list[Callable[[Listener], None]] = []
         """Called with each new connection, in the thread that made it."""
         self.on_idle: list[Callable[[Listener], None]] = []
-        """Called every five seconds, and after a wake-up, to prove that the connection still answers."""
+        """Called every 2.5 seconds, and after a wake-up, to prove that the connection still answers."""
 
     def subscribe(self, topic: str, callback: Callable[[Payload], None]) -> Callable[[], None]:
         """Call `callback` with each decoded payload of `topic`; return a function that ends it."""

@@ -10,6 +10,8 @@ import logging
 import threading
 import time
 
+from river_core.errors import OperationalError
+
 logger = logging.getLogger(__name__)
 
 ERROR_DELAY = 1.0
@@ -21,12 +23,15 @@ class Service:
 
     error_delay: float = ERROR_DELAY
     """Seconds to wait after `run_once` raised."""
+    max_error_delay: float = 10.0
+    """Up to here the wait doubles with each further failure."""
 
     def __init__(self, name: str) -> None:
         """Name the thread; nothing is started."""
         self.name = name
         self._awake = threading.Event()
         self._stopping = False
+        self._failures = 0
         self._thread: threading.Thread | None = None
 
     @property
@@ -93,12 +98,33 @@ class Service:
             self.on_stop()
 
     def turn(self) -> float | None:
-        """Run `run_once` once; log what it raises. Returns the seconds until the next turn."""
+        """Run `run_once` once; log what it raises. Returns the seconds until the next turn.
+
+        While the database is away that is one line a turn, and the pauses grow.
+        """
         try:
-            return self.run_once()
+            delay = self.run_once()
+        except OperationalError as error:
+            delay = self.grown_delay()
+            logger.warning("%s: %s; next try in %.1f s", self.name, _first_line(error), delay)
         except Exception:
-            logger.exception("%s failed; next try in %.1f s", self.name, self.error_delay)
-            return self.error_delay
+            delay = self.grown_delay()
+            logger.exception("%s failed; next try in %.1f s", self.name, delay)
+        else:
+            self.succeeded()
+        return delay
+
+    def succeeded(self) -> None:
+        """Let the next failure wait `error_delay` again."""
+        self._failures = 0
+
+    def grown_delay(self) -> float:
+        """Return the seconds to wait after one more failure in a row."""
+        delay = min(
+            self.error_delay * 2.0 ** min(self._failures, 16), max(self.max_error_delay, self.error_delay)
+        )
+        self._failures += 1
+        return delay
 
     def run_once(self) -> float | None:
         """Do one turn; return the seconds until the next one, None to wait for a wake-up."""
@@ -109,3 +135,7 @@ class Service:
 
     def on_stop(self) -> None:
         """Called in the thread after the last turn."""
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -68,12 +68,14 @@ def publish(
     deadline = time.monotonic() + PATIENCE_SECONDS
     first_error: errors.OperationalError | None = None
     while True:
+        tried_at = time.monotonic()
         try:
             return _try(runtime, row, enqueue, fresh_id if first_error else None)
         except errors.OperationalError as error:
             first_error = first_error or error
             pause = next(pauses, None)
-            if pause is None or time.monotonic() + pause >= deadline:
+            now = time.monotonic()
+            if pause is None or now + pause + (now - tried_at) >= deadline:  # the next try may take as long
                 raise OperationalError(f"the task was not sent: {error}") from error
             time.sleep(pause)
 

@@ -16,7 +16,13 @@ from river_compat import codec
 from river_compat.celery import _state, states
 from river_compat.celery.app.trace import Ending, Tracer
 from river_compat.celery.einfo import ExceptionInfo
-from river_compat.celery.exceptions import InvalidTaskError, Reject, Retry, SecurityWarning
+from river_compat.celery.exceptions import (
+    InvalidTaskError,
+    Reject,
+    Retry,
+    SecurityWarning,
+    WorkerLostError,
+)
 from river_compat.celery.request import WorkerContext
 from river_compat.celery.successor import Successor, scheduled_rows
 from river_compat.celery.timing import is_expired
@@ -232,7 +238,11 @@ def _failed(
 
 
 def _broken(request: WorkerContext, error: BaseException) -> Failed:
-    """Return the outcome of a task that wanted to end the process: this attempt is lost, as by a crash."""
-    text = f"{describe(error)} ended this attempt; the worker goes on"
-    logger.error("task %s[%s]: %s", request.task, request.id, text)
-    return Failed(error, error_text=text, trace=ExceptionInfo(error).traceback)
+    """Return the outcome of a task that wanted to end its process: a failure, as Celery gives it.
+
+    Celery's child process ends there and the task with it; running such a task again would only end
+    the next attempt in the same way.
+    """
+    lost = WorkerLostError(f"the task ended its process: {describe(error)}")
+    logger.error("task %s[%s] failed: %s; the worker goes on", request.task, request.id, lost)
+    return failure(lost, trace=ExceptionInfo(error).traceback)

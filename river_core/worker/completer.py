@@ -121,14 +121,14 @@ class Completer(Service):
         batch = self._take()
         try:
             self._write(batch)
-        except DatabaseError as error:
-            logger.error("%d outcomes could not be written and are tried again: %s", len(batch), error)
+        except Exception as error:
+            unexpected = None if isinstance(error, DatabaseError) else error
+            text = "%d outcomes could not be written and are tried again: %s"
+            logger.error(text, len(batch), error, exc_info=unexpected)
             self._waiting.extendleft(reversed(batch))
-            self.wait(self.error_delay)
-        except Exception:
-            logger.exception("%d outcomes could not be written and are tried again", len(batch))
-            self._waiting.extendleft(reversed(batch))
-            self.wait(self.error_delay)
+            self.wait(self.grown_delay())
+        else:
+            self.succeeded()
 
     def _take(self) -> list[Completion]:
         taken = (self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH_ROWS)))

@@ -51,6 +51,8 @@ class ElectionTiming:
 class Elector(Service):
     """Bids for leadership, renews it, and gives it up at the start of its stop."""
 
+    max_error_delay = 0.0  # it spaces its failed bids itself
+
     def __init__(
         self,
         driver: Driver,

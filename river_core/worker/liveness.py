@@ -109,7 +109,7 @@ class LivenessLock(Service):
         elif not self._lost:
             self._lost = True
             logger.error(
-                "client %s was without its liveness lock for %g s; its work is interrupted",
+                "client %s could not prove for %g s that it holds its liveness lock; its work is interrupted",
                 self._client_id,
                 self._trust,
             )

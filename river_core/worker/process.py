@@ -114,7 +114,7 @@ class _Supervisor:
     def _drain(self) -> bool:
         """Let running jobs finish until the time is over or another signal comes; return whether they did."""
         worker, timeout = self._worker, self._stop_timeout
-        logger.info("stopping: %d jobs may finish; a second signal interrupts them", worker.active)
+        logger.info("stopping: jobs that may finish: %d; a second signal interrupts them", worker.active)
         worker.request_stop()
         until = None if timeout is None else time.monotonic() + timeout
         while self._signals.stops < 2 and (until is None or time.monotonic() < until):
@@ -128,7 +128,7 @@ class _Supervisor:
             worker.stop()
             return EXIT_OK
         if worker.active:
-            logger.warning("interrupting %d jobs", worker.active)
+            logger.warning("jobs that are interrupted now: %d", worker.active)
         worker.stop_and_cancel(FINALIZE_SECONDS)
         if worker.active:
             _force_out(worker.active)
@@ -136,7 +136,9 @@ class _Supervisor:
 
 
 def _force_out(stuck: int) -> None:
-    logger.error("%d jobs could not be interrupted; their rows were given back; forcing the exit", stuck)
+    logger.error(
+        "jobs that could not be interrupted: %d; their rows were given back; forcing the exit", stuck
+    )
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -32,6 +32,7 @@ from river_core.worker.lock_file import (
 
 MAX_CRASHES = 25
 BATCH_ROWS = 1_000
+SHOWN_IDS = 20
 
 logger = logging.getLogger(__name__)
 
@@ -176,9 +177,10 @@ class Recovery(Service):
             self._announce(connection, rows)
         if rows:
             counts = Counter(str(row[2]) for row in rows)
-            logger.warning(
-                "jobs of lost clients were recovered: %s", dict(counts), extra={"clients": clients}
-            )
+            ids = ", ".join(f"{row[0]} {row[2]}" for row in rows[:SHOWN_IDS])
+            more = ", …" if len(rows) > SHOWN_IDS else ""
+            text = "jobs of lost clients were recovered: %s (%s%s)"
+            logger.warning(text, dict(counts), ids, more, extra={"clients": clients})
         return rows
 
     def _announce(self, connection: Connection, rows: Sequence[Row]) -> None:

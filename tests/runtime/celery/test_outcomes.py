@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from river_compat.celery import Celery, Task
-from river_compat.celery.exceptions import Ignore, Reject, Retry, TaskRevokedError
+from river_compat.celery.exceptions import Ignore, Reject, Retry, TaskRevokedError, WorkerLostError
 from river_core.errors import JobCancelError, JobSnoozeError
 from river_core.job import JobState
 from tests.runtime.celery.conftest import Working
@@ -234,17 +234,24 @@ def test_an_expired_task_never_runs(app: Celery, working: Working) -> None:
     assert (result.ready(), result.failed(), result.successful()) == (True, False, False)
 
 
-def test_a_task_that_exits_ends_its_attempt_and_not_the_worker(app: Celery, working: Working) -> None:
-    """It counts as a crash: the row is to run again."""
-    leave = app.task(lambda: sys.exit(3), name="leave", shared=False)
+@pytest.mark.parametrize("leaving", [SystemExit(3), SystemExit(0), KeyboardInterrupt()])
+def test_a_task_that_exits_fails_and_the_worker_goes_on(
+    app: Celery, working: Working, leaving: BaseException
+) -> None:
+    """As in Celery, whose child process ends: FAILURE at once, with WorkerLostError, and no second run."""
+
+    def leave_process() -> None:
+        raise leaving
+
+    leave = app.task(leave_process, name="leave", shared=False)
     fine = app.task(lambda: "fine", name="fine", shared=False)
     with working():
         result = leave.delay()
-        wait_for(lambda: rows_of(app, result.id)[0].errors, "the first error")
+        with pytest.raises(WorkerLostError, match=type(leaving).__name__):
+            result.get(timeout=TIMEOUT)
         assert fine.delay().get(timeout=TIMEOUT) == "fine"
     row = rows_of(app, result.id)[0]
-    assert "SystemExit: 3" in row.errors[0].error
-    assert "python_task_outcome" not in row.metadata
+    assert (row.state, row.attempt, row.metadata["python_task_outcome"]) == (JobState.DISCARDED, 1, "failed")
 
 
 def test_at_most_once_ends_with_the_first_crash(app: Celery, working: Working) -> None:
