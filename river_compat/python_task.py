@@ -16,7 +16,7 @@ from river_compat import envelope
 from river_compat.envelope import KIND, TaskCall
 from river_compat.errors import CallNotRunnable, MalformedCall
 from river_compat.results import EXCEPTION, OUTCOME, WAITING, TaskOutcome, exception_metadata
-from river_core.decide import snooze_count
+from river_core.decide import outcome_of, snooze_count
 from river_core.job import JobRow
 from river_core.outcome import Failed, Outcome, Snoozed
 from river_core.task import Job, Task
@@ -61,6 +61,12 @@ class PythonTask(Task):
         except MalformedCall as error:
             logger.error("a row holds no task call and is discarded: %s", error, extra={"job_id": job.row.id})
             return failure(error)
+        except Exception as error:
+            if not isinstance(outcome_of(error), Failed):
+                raise
+            # Whatever went wrong around the body would go wrong again, and the body may have run by now.
+            logger.exception("job %d failed outside its task", job.row.id, extra={"job_id": job.row.id})
+            return failure(error)
 
     def _runner(self, call: TaskCall) -> FrameworkRunner:
         runner = self._runners.get(call.framework)
@@ -88,6 +94,10 @@ class PythonTask(Task):
         logger.log(level, text, row.id, reason, seconds, extra={"job_id": row.id})
         return Snoozed(float(seconds), {WAITING: reason})
 
+    def refused(self, job: JobRow, error: BaseException) -> Failed:
+        """Discard the row with the database's reason: the body did run, and would give the same again."""
+        return failure(error, trace="")
+
     def timeout(self, job: JobRow) -> float | None:
         """Return None: a task may run for days; limits are the framework's."""
         return None
@@ -104,8 +114,16 @@ class PythonTask(Task):
 
 def failure(error: BaseException, **extra: Any) -> Failed:
     """Return the outcome of an error that is final: the row is discarded with what rebuilds the exception."""
-    metadata = {OUTCOME: TaskOutcome.FAILED.value, EXCEPTION: exception_metadata(error)}
+    metadata = {OUTCOME: TaskOutcome.FAILED.value, EXCEPTION: _exception_metadata(error)}
     return Failed(error, metadata, retry=False, error_text=describe(error), **extra)
+
+
+def _exception_metadata(error: BaseException) -> dict[str, Any]:
+    try:
+        return exception_metadata(error)
+    except Exception:  # noqa: BLE001 - an exception that cannot be described has failed all the same
+        unreadable = RuntimeError(f"a {type(error).__qualname__} that cannot be described")
+        return exception_metadata(unreadable)
 
 
 def describe(error: BaseException) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from river_compat.waiting import ResultWaiter
 from river_core.client import Client
 from river_core.drivers.base import Driver
+from river_core.forking import in_forked_child
 from river_core.trailing import TrailingNotifications
 
 
@@ -23,10 +24,14 @@ class Runtime:
         whether queue names are taken that River's other clients refuse."""
         self._open_driver = open_driver
         self._lenient_queue_names = lenient_queue_names
-        self._lock = threading.Lock()
+        self._renew_lock()
+        in_forked_child(self._renew_lock)
         self._driver: Driver | None = None
         self._client: Client | None = None
         self._waiter: ResultWaiter | None = None
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.Lock()
 
     @property
     def driver(self) -> Driver:

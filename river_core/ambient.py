@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from river_core.errors import AmbientTransactionError
+
 _joined: ContextVar[Any] = ContextVar("river_core_joined", default=None)
 
 
@@ -19,8 +21,11 @@ def join(connection: Any) -> Iterator[None]:
     """Insert on `connection`, inside whatever transaction it has open, until the block ends.
 
     Takes a psycopg or sqlite3 connection to the database that holds River's schema. The rows become
-    visible when the caller commits and vanish when the caller rolls back.
+    visible when the caller commits and vanish when the caller rolls back. Raises AmbientTransactionError
+    for None, which would mean no transaction at all.
     """
+    if connection is None:
+        raise AmbientTransactionError("join takes the connection whose transaction is meant, not None")
     token = _joined.set(connection)
     try:
         yield

@@ -15,7 +15,13 @@ from typing import assert_never
 
 from river_core import outcome as o
 from river_core.encoding import sanitize_text
-from river_core.errors import ControlFlow, JobCancelError, JobInterruptedError, JobSnoozeError
+from river_core.errors import (
+    ControlFlow,
+    JobCancelError,
+    JobInterruptedError,
+    JobRowDecodeError,
+    JobSnoozeError,
+)
 from river_core.job import AttemptError, JobRow
 from river_core.outcome import Metadata, Outcome, StateChange
 from river_core.retry import DefaultRetryPolicy, RetryPolicy
@@ -93,9 +99,12 @@ def _snoozed(seconds: float, row: JobRow, now: datetime, metadata: dict[str, obj
 
 
 def snooze_count(row: JobRow) -> int:
-    """Return how often the job was snoozed; what is no non-negative number counts as 0."""
-    value = row.metadata.get(SNOOZES_KEY, 0)
-    return int(value) if isinstance(value, int | float) and value >= 0 else 0
+    """Return how often the job was snoozed; what is no finite number from 0 on counts as 0."""
+    try:
+        value = row.metadata.get(SNOOZES_KEY, 0)
+        return int(value) if isinstance(value, int | float) and value >= 0 else 0
+    except (JobRowDecodeError, OverflowError, ValueError):
+        return 0
 
 
 def _restored(row: JobRow) -> int:

@@ -25,6 +25,8 @@ BaseException
 
 from __future__ import annotations
 
+MAX_SNOOZE_SECONDS = 100 * 365.25 * 86_400
+
 
 class RiverError(Exception):
     """Base of every error of this package."""
@@ -142,9 +144,9 @@ class JobSnoozeError(ControlFlow):
     """Raise it to run the job again after `seconds` without consuming an attempt (River: JobSnooze)."""
 
     def __init__(self, seconds: float) -> None:
-        """Take the delay in seconds, 0 or more; raise ValidationError otherwise."""
-        if not seconds >= 0:
-            raise ValidationError(f"snooze takes 0 or more seconds, not {seconds!r}")
+        """Take the delay in seconds, 0 to a hundred years; raise ValidationError otherwise."""
+        if not 0 <= seconds <= MAX_SNOOZE_SECONDS:
+            raise ValidationError(f"snooze takes 0 to {MAX_SNOOZE_SECONDS:g} seconds, not {seconds!r}")
         super().__init__(f"job snoozed for {seconds:g}s")
         self.seconds = seconds
 

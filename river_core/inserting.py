@@ -11,6 +11,7 @@ from river_core.db import jobs, notifications
 from river_core.db.statement import Dialect, Sql
 from river_core.drivers.base import Connection, Row
 from river_core.errors import DatabaseError, ValidationError
+from river_core.forking import in_forked_child
 from river_core.insert import InsertParams, InsertResult
 from river_core.job import JobState
 
@@ -32,8 +33,12 @@ class InsertNotifyLimiter:
         """Take the cool-down in seconds, and a clock that never goes back."""
         self._cooldown = cooldown
         self._monotonic = monotonic
-        self._lock = threading.Lock()
         self._notified_at: dict[str, float] = {}
+        self._renew_lock()
+        in_forked_child(self._renew_lock)
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.Lock()
 
     def allowed(self, rows: Iterable[InsertParams]) -> list[str]:
         """Return the queues to be notified of these rows now, each once, and remember that they were."""

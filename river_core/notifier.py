@@ -25,7 +25,7 @@ TOPIC_DONE = "river_python_done"
 
 PING_SECONDS = 2.5
 FIRST_RECONNECT_SECONDS = 0.1
-GOOD_CONNECTION_SECONDS = 60.0
+GOOD_CONNECTION_SECONDS = 5.0
 
 Payload = dict[str, Any]
 logger = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ def decode_payload(notification: Notification) -> Payload | None:
     """Return the JSON object of a notification, or None, logged, when it is none."""
     try:
         payload = json.loads(notification.payload)
-    except ValueError:
+    except (ValueError, RecursionError):
         payload = None
     if isinstance(payload, dict):
         return payload

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from river_core.errors import ConfigurationError, JobCancelError, JobInterruptedError, ValidationError
 from river_core.insert import InsertManyParams, InsertOpts, InsertResult, JobArgs
 from river_core.job import JobRow
-from river_core.outcome import Outcome
+from river_core.outcome import Failed, Outcome
 
 KIND_PATTERN = re.compile(r"\w[\w\-\[\]<>/.·:+]+", re.ASCII)
 RESERVED_METADATA_PREFIX = "river:"
@@ -115,6 +115,13 @@ class Task:
     def next_retry(self, job: JobRow, error: BaseException) -> datetime | None:
         """Return when to run again after `error`, or None for the worker's retry policy."""
         return None
+
+    def refused(self, job: JobRow, error: BaseException) -> Failed:
+        """Return the outcome to write instead of one that the database refused with `error`.
+
+        Without a trace: it would show our own statements, and the values that the database quotes.
+        """
+        return Failed(error, trace="")
 
     def retries(self, job: JobRow, error: BaseException) -> bool:
         """Return False to discard the job now instead of trying again (River for Ruby: retry?)."""

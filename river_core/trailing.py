@@ -8,7 +8,6 @@ that was held back, 20 ms later or as soon as `flush` is called.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from collections.abc import Iterable
 from river_core.db import notifications
 from river_core.drivers.base import Driver
 from river_core.errors import DatabaseError
+from river_core.forking import in_forked_child
 
 TRAILING_SECONDS = 0.02
 
@@ -33,7 +33,7 @@ class TrailingNotifications:
         self._driver = driver
         self._delay = delay
         self._reset()
-        os.register_at_fork(after_in_child=self._reset)
+        in_forked_child(self._reset)
 
     def _reset(self) -> None:
         self._lock = threading.Lock()

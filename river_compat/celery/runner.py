@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from river_compat import codec
 from river_compat.celery import _state, states
 from river_compat.celery.app.trace import Ending, Tracer
+from river_compat.celery.control_flow import carries_control_flow
 from river_compat.celery.einfo import ExceptionInfo
 from river_compat.celery.exceptions import (
     InvalidTaskError,
@@ -121,6 +122,11 @@ class CeleryRunner:
             ending = tracer.trace(request, settle)
         except (SystemExit, KeyboardInterrupt) as error:
             return _broken(request, error)
+        except BaseException as error:
+            if isinstance(error, Exception) or carries_control_flow(error):
+                raise
+            logger.error("task %s[%s] failed: %r", request.task, request.id, error)
+            return failure(error, trace=ExceptionInfo(error).traceback)
         metadata = _common_metadata(request, job)
         follow_ups = _follow_ups(request)
         if ending.state == states.SUCCESS:

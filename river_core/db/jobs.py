@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from river_core.db.statement import Dialect, Sql, Statement
-from river_core.db.times import decode_time, decode_time_or_none
+from river_core.db.times import decode_time, decode_time_or_none, readable_time
 from river_core.errors import JobRowDecodeError
 from river_core.insert import InsertParams
 from river_core.job import JobRow, JobState
@@ -23,22 +23,28 @@ _NO_TAGS = "[]"
 
 def decode_job(sql: Sql, row: Sequence[Any]) -> JobRow:
     """Return the job in a row that starts with `job_columns`; raises JobRowDecodeError."""
+    if sql.dialect is Dialect.POSTGRES:
+        return JobRow(row[0], _state(row), *row[2:COLUMN_COUNT])
+    decoders = (decode_time_or_none, decode_time, decode_time_or_none, decode_time)
+    return _with_times(row, [decode(row[4 + index]) for index, decode in enumerate(decoders)])
+
+
+def decode_claimed_job(sql: Sql, row: Sequence[Any]) -> JobRow:
+    """Return a job that this client claimed; a time that cannot be read does not lose the claim."""
+    if sql.dialect is Dialect.POSTGRES:
+        return JobRow(row[0], _state(row), *row[2:COLUMN_COUNT])
+    return _with_times(row, [readable_time(value) for value in row[4:8]])
+
+
+def _with_times(row: Sequence[Any], times: Sequence[Any]) -> JobRow:
+    return JobRow(row[0], _state(row), row[2], row[3], *times, *row[8:COLUMN_COUNT])
+
+
+def _state(row: Sequence[Any]) -> JobState:
     state = _STATES.get(row[1])
     if state is None:
         raise JobRowDecodeError(f"state: {row[1]!r} is unknown")
-    if sql.dialect is Dialect.POSTGRES:
-        return JobRow(row[0], state, *row[2:COLUMN_COUNT])
-    return JobRow(
-        row[0],
-        state,
-        row[2],
-        row[3],
-        decode_time_or_none(row[4]),
-        decode_time(row[5]),
-        decode_time_or_none(row[6]),
-        decode_time(row[7]),
-        *row[8:COLUMN_COUNT],
-    )
+    return state
 
 
 def fresh_nonce() -> str:

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from river_core.errors import JobRowDecodeError
 
+UNREADABLE_TIME = datetime(1, 1, 1, tzinfo=UTC)
+
 _WRITTEN_TEXT_LENGTH = len("2026-08-07 14:32:57.123")
 _FOREIGN_TEXT = re.compile(
     r"(?P<moment>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d{1,9}))?"
@@ -23,6 +25,8 @@ def decode_time(value: datetime | str) -> datetime:
     """
     if isinstance(value, datetime):
         return value
+    if not isinstance(value, str):
+        raise JobRowDecodeError(f"the time {value!r} is no text")
     if len(value) == _WRITTEN_TEXT_LENGTH:
         try:
             return datetime.fromisoformat(value + "Z")
@@ -34,6 +38,14 @@ def decode_time(value: datetime | str) -> datetime:
 def decode_time_or_none(value: datetime | str | None) -> datetime | None:
     """Return an aware time in UTC, or None for NULL."""
     return None if value is None else decode_time(value)
+
+
+def readable_time(value: datetime | str | None) -> datetime | None:
+    """Return an aware time in UTC, None for NULL, and the first of all times for what cannot be read."""
+    try:
+        return decode_time_or_none(value)
+    except JobRowDecodeError:
+        return UNREADABLE_TIME
 
 
 def _decode_foreign(text: str) -> datetime:

@@ -68,7 +68,7 @@ class Claimed:
 
 def decode_claim(sql: Sql, rows: Sequence[Row]) -> Claimed:
     """Return the jobs in order of priority, time and id; on SQLite `next_due` is never told here."""
-    found = [jobs.decode_job(sql, row) for row in rows if row[0] is not None]
+    found = [jobs.decode_claimed_job(sql, row) for row in rows if row[0] is not None]
     found.sort(key=lambda row: (row.priority, row.scheduled_at, row.id))
     told = rows[-1] if rows and rows[-1][0] is None else None
     return Claimed(found, told[jobs.COLUMN_COUNT] if told is not None else None)
@@ -116,6 +116,11 @@ def _document(sql: Sql, item: AttemptChange) -> dict[str, Any]:
     if change.metadata:
         document["metadata"] = change.metadata
     return document
+
+
+def job_list_running(sql: Sql, client_id: str) -> Statement:
+    """Ask for id, attempt and queue of all rows that run under `client_id`."""
+    return sql.statement("job_list_running", client_id=client_id)
 
 
 def job_get_cancelled_many(sql: Sql, ids: Iterable[int]) -> Statement:

@@ -21,14 +21,18 @@ def query(sql: str) -> bytes:
 
 def wrapped(error: psycopg.Error | UnicodeError) -> DatabaseError:
     """Return the error of our own tree that stands for one of psycopg's; the caller chains it."""
-    message = str(error).strip() or type(error).__name__
     if isinstance(error, UnicodeError):
-        return RejectedValueError(f"a value cannot be sent to Postgres: {message}")
-    state = error.sqlstate
+        return RejectedValueError(f"a value cannot be sent to Postgres: {error}")
+    message, state = _message(error), error.sqlstate
     if state in MISSING_STATES and "river_" in message:
-        return MissingSchemaError(message.splitlines()[0], state)
+        return MissingSchemaError(message, state)
     if isinstance(error, psycopg.DataError | psycopg.IntegrityError) or (state or "")[:2] in REJECTED_CLASSES:
         return RejectedValueError(message, state)
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return OperationalError(message, state)
     return DatabaseError(message, state)
+
+
+def _message(error: psycopg.Error) -> str:
+    """Return the server's first line: its DETAIL shows the values of the row, which are nobody's business."""
+    return error.diag.message_primary or str(error).strip() or type(error).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import selectors
 import socket
 import threading
@@ -17,6 +18,7 @@ from river_core.db.statement import Sql, Statement
 from river_core.drivers.base import Notification, Row
 from river_core.drivers.psycopg_errors import query, wrapped
 from river_core.errors import OperationalError
+from river_core.forking import in_forked_child
 
 MAX_WAITING = 1_000
 """Notifications kept for one reader; older ones are dropped beyond it, polling covers them."""
@@ -38,6 +40,7 @@ class PsycopgListener:
         self._selector.register(self._wake_reader, selectors.EVENT_READ)
         self._selector.register(raw.fileno(), selectors.EVENT_READ)
         raw.add_notify_handler(self._heard)
+        in_forked_child(self._leave_to_parent)
         try:
             self._listen(sql, topics)
         except BaseException:
@@ -94,6 +97,17 @@ class PsycopgListener:
         self._wake_reader.close()
         self._wake_writer.close()
         self._raw.close()
+
+    def _leave_to_parent(self) -> None:
+        """In a forked child: let go of the parent's socket without a word to the server.
+
+        A child that outlives its parent would keep the parent's session, and the locks in it, alive.
+        """
+        if self._raw.closed:
+            return
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, self._raw.fileno())
+        os.close(nowhere)
 
     def _heard(self, notify: psycopg.Notify) -> None:
         self._waiting.append(Notification(self._topics.get(notify.channel, notify.channel), notify.payload))

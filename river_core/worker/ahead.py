@@ -1,7 +1,7 @@
 """How many jobs may be claimed beyond the free slots.
 
-A claimed row is `running` for everyone else, so reading ahead must be earned: where the recent run times
-in these slots are short, as many as fill about 50 ms; none as soon as one job was slow.
+Nobody else can run a row that is claimed, so only queues of quick jobs may have some waiting: what their
+recent run times would fill 50 ms with, and nothing as soon as a job took longer.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from river_core.db import notifications, work
 from river_core.db.statement import Dialect
 from river_core.db.work import AttemptChange
 from river_core.drivers.base import Connection, Driver
-from river_core.errors import DatabaseError, OperationalError, RejectedValueError
+from river_core.errors import DatabaseError, MissingSchemaError, OperationalError
 from river_core.inserting import InsertNotifyLimiter, insert_many
 from river_core.job import JobRow, JobState
 from river_core.notifier import TOPIC_DONE
@@ -34,6 +35,11 @@ RESUME_BELOW = 5_000
 MAX_PAYLOAD_BYTES = 7_000
 MORE_PAYLOAD = '{"more":true}'
 STATEMENT_TRIES = 3
+DRAIN_SECONDS = 20.0
+DRAIN_PAUSE_SECONDS = 0.2
+RETRY_REFUSED_SECONDS = 10.0
+MAX_OUTCOMES_CHARACTERS = 128 * 1024 * 1024
+"""More than this in one statement is refused here: Postgres would drop the connection, as in an outage."""
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +83,9 @@ class Completer(Service):
         self._written = written
         self._notify_kind = notify_kind
         self._waiting: deque[Completion] = deque()
+        self._refused: list[Completion] = []
+        self._writing: list[Completion] = []
+        self._lost = 0
         self._idle = False
         self._room = threading.Event()
         self._room.set()
@@ -96,39 +105,60 @@ class Completer(Service):
         """How many completions wait to be written."""
         return len(self._waiting)
 
+    def ids(self) -> list[int]:
+        """Return the ids of jobs whose outcome waits to be written."""
+        return [item.row.id for item in (*list(self._waiting), *self._writing, *self._refused)]
+
+    @property
+    def lost(self) -> int:
+        """How many outcomes were given up when the completer stopped."""
+        return self._lost
+
     def run(self) -> None:
-        """Write until stopped, then write what is left, giving up at the first lasting failure."""
+        """Write until stopped; then write what is left, for as long as its patience lasts."""
         while not self.stopping:
             if not self._waiting:
                 self._idle = True
                 if not self._waiting:
-                    self.wait(None)
+                    self.wait(RETRY_REFUSED_SECONDS if self._refused else None)
                 self._idle = False
+                self._take_refused_again()
                 continue
             self._turn_or_put_back()
         self._drain()
         self._room.set()
 
     def _drain(self) -> None:
-        while self._waiting:
+        """At the stop an outage may end yet: outcomes that are given up here run a second time."""
+        until = time.monotonic() + DRAIN_SECONDS
+        while self._waiting and time.monotonic() < until:
             before = len(self._waiting)
             self._turn_or_put_back()
             if len(self._waiting) >= before:
-                logger.error("%d outcomes could not be written before the worker stopped", before)
-                return
+                time.sleep(DRAIN_PAUSE_SECONDS)
+        self._lost = len(self._waiting) + len(self._refused)
+        if self._lost:
+            logger.error("%d outcomes could not be written before the worker stopped", self._lost)
 
     def _turn_or_put_back(self) -> None:
-        batch = self._take()
+        batch = self._writing = self._take()
         try:
-            self._write(batch)
+            self._refused.extend(self._write(batch))
         except Exception as error:
             unexpected = None if isinstance(error, DatabaseError) else error
-            text = "%d outcomes could not be written and are tried again: %s"
-            logger.error(text, len(batch), error, exc_info=unexpected)
+            delay = self.grown_delay()
+            text = "%d outcomes could not be written; next try in %.1f s: %s"
+            logger.error(text, len(batch), delay, error, exc_info=unexpected)
             self._waiting.extendleft(reversed(batch))
-            self.wait(self.grown_delay())
+            self.wait(delay)
         else:
             self.succeeded()
+        self._writing = []
+
+    def _take_refused_again(self) -> None:
+        """Try outcomes again that the database refused in every form; the cause may have gone."""
+        refused, self._refused = self._refused, []
+        self._waiting.extend(refused)
 
     def _take(self) -> list[Completion]:
         taken = (self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH_ROWS)))
@@ -137,25 +167,36 @@ class Completer(Service):
             self._room.set()
         return batch
 
-    def _write(self, batch: list[Completion]) -> None:
-        """Write a batch; halve it where the database refuses a value, until the culprit is alone."""
+    def _write(self, batch: list[Completion]) -> list[Completion]:
+        """Write a batch; halve it where the database refuses it, until the culprit is alone.
+
+        Returns what cannot be written in any form for now; raises OperationalError in an outage.
+        """
         try:
             states = self._with_retries(batch)
-        except (RejectedValueError, TypeError, ValueError, RecursionError) as error:
+        except (OperationalError, MissingSchemaError):
+            raise
+        except (DatabaseError, TypeError, ValueError, RecursionError) as error:
             if len(batch) > 1:
                 middle = len(batch) // 2
-                self._write(batch[:middle])
-                self._write(batch[middle:])
-            else:
-                self._write_rejected(batch[0], error)
-            return
+                return self._write(batch[:middle]) + self._write(batch[middle:])
+            return self._write_rejected(batch[0], error)
         self._tell(batch, states)
+        return []
 
-    def _write_rejected(self, completion: Completion, error: BaseException) -> None:
+    def _write_rejected(self, completion: Completion, error: BaseException) -> list[Completion]:
         logger.error("the outcome of job %d was refused: %s", completion.row.id, error)
         change = self._reject(completion.row, error)
         instead = [replace(completion, change=change, decided=EventKind.JOB_FAILED)]
-        self._tell(instead, self._with_retries(instead))
+        try:
+            states = self._with_retries(instead)
+        except (OperationalError, MissingSchemaError):
+            raise
+        except DatabaseError as again:
+            logger.error("nor can the failure of job %d be written: %s", completion.row.id, again)
+            return [completion]
+        self._tell(instead, states)
+        return []
 
     def _tell(self, batch: Sequence[Completion], states: dict[int, JobState]) -> None:
         try:
@@ -196,6 +237,9 @@ class Completer(Service):
     ) -> dict[int, JobState]:
         sql = self._driver.sql
         statement = work.job_set_state_if_running_many(sql, self._client_id, changes, payload)
+        size = len(str(statement.parameters["outcomes"]))
+        if size > MAX_OUTCOMES_CHARACTERS:
+            raise ValueError(f"outcomes of {size} characters are too large for one statement")
         return {row[0]: JobState(row[1]) for row in connection.fetch(statement) if row[0] is not None}
 
     def _insert_follow_ups(self, connection: Connection, batch: Sequence[Completion]) -> list[AttemptChange]:

@@ -100,13 +100,13 @@ class Executor:
     def rejected(self, row: JobRow, error: BaseException) -> StateChange:
         """Decide again for an outcome that the database refused: the attempt failed with `error`.
 
-        An adapter's job is discarded: its body did run, and would give the same outcome again.
+        What the failure is to look like, and whether it is tried again, is the task's to say.
         """
         now: datetime = self._clock.now()
         task = self._registry.get(row.kind)
         attempt = Attempt(row, row.attempted_at or now, task, self._policy)
-        retry = False if task is not None and task.adapter else None
-        return decide(Failed(error, retry=retry), attempt, now, {})
+        failed = task.refused(row, error) if task is not None else Failed(error, trace="")
+        return decide(failed, attempt, now, {})
 
 
 def _log(outcome: Outcome, attempt: Attempt) -> None:

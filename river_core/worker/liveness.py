@@ -128,6 +128,10 @@ class LivenessLock(Service):
         started = self._monotonic()
         statement = liveness.client_lock_hold(self._driver.sql, self._client_id)
         self._session_pid = cast(Session, listener).fetch(statement)[0][0]
+        if started - self.proved_at > self._trust and not self._lost:
+            # The process slept, and its session ended meanwhile: others may have taken the rows over.
+            logger.error("client %s was without its liveness lock; its work is interrupted", self._client_id)
+            self._on_lost()
         self.proved_at = started
 
     def _prove_on(self, listener: Listener) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-import weakref
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,6 +17,7 @@ from river_core.db.liveness import session_database_list
 from river_core.db.statement import Dialect
 from river_core.drivers.base import Driver
 from river_core.errors import OperationalError
+from river_core.forking import in_forked_child
 
 SUFFIX = ".lock"
 MAX_NAME_CHARACTERS = 120
@@ -49,8 +49,7 @@ class LockFile:
         self.path = path
         self._descriptor: int | None = None
         self._owner = os.getpid()
-        forget = weakref.WeakMethod(self._forget)
-        os.register_at_fork(after_in_child=lambda: (method := forget()) and method())
+        in_forked_child(self._forget)
 
     def hold(self) -> None:
         """Make sure that the file exists and is locked; raises OperationalError when it cannot be."""

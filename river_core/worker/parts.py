@@ -19,7 +19,7 @@ from river_core.notifier import TOPIC_LEADERSHIP, Notifier, Payload
 from river_core.service import Service
 from river_core.task import Registry
 from river_core.worker.attendant import Attendant
-from river_core.worker.completer import Completer, Completion, Written
+from river_core.worker.completer import DRAIN_SECONDS, Completer, Completion, Written
 from river_core.worker.config import WorkerConfig
 from river_core.worker.elector import Elector
 from river_core.worker.events import EventBus
@@ -27,6 +27,7 @@ from river_core.worker.executor import Executor
 from river_core.worker.identity import LOCKED, POLL_ONLY, client_id, marked_id
 from river_core.worker.liveness import LivenessLock, lockable
 from river_core.worker.maintenance.group import MaintenanceConfig, MaintenanceServices
+from river_core.worker.orphans import OrphanWatch
 from river_core.worker.producer import Producer
 from river_core.worker.recovery import Recovery
 from river_core.worker.refresher import AttemptRefresher
@@ -68,6 +69,7 @@ class Parts:
         self.attendant = Attendant(driver, self.producers, context.events)
         self.recovery = Recovery(driver, self.id, clock=clock)
         self.refresher = AttemptRefresher(driver, self.id, self.running_ids, clock=clock)
+        self.orphans = OrphanWatch(driver, self.id, self._known_ids, clock)
         self.notifier = None if config.poll_only else self._notifier(driver)
         self.elector = None if config.leader_election_disabled else self._elector(context)
 
@@ -138,6 +140,9 @@ class Parts:
         """Return the ids of all jobs in slots."""
         return [job_id for slots in self.slots for job_id in slots.ids()]
 
+    def _known_ids(self) -> set[int]:
+        return {*self.running_ids(), *self.completer.ids()}
+
     def interrupt_all(self) -> None:
         """Tell every running job to end, and raise JobInterruptedError inside those that can hear it."""
         for slots in self.slots:
@@ -151,7 +156,7 @@ class Parts:
         self.completer.start()
         if self.notifier is not None:
             self.notifier.start()
-        for service in (self.lock, self.recovery, self.refresher, self.attendant, self.elector):
+        for service in (self.lock, self.recovery, self.refresher, self.orphans, self.attendant, self.elector):
             if service is not None:
                 service.start()
         for producer in self.producers.values():
@@ -183,10 +188,13 @@ class Parts:
             producer.join(STOP_SERVICE_SECONDS)
         for slots in self.slots:
             slots.close()
-        receivers = (self.elector, self.attendant, self.recovery, self.refresher, self.completer, self.lock)
-        for service in (*receivers, self.notifier):
+        for service in (self.elector, self.attendant, self.recovery, self.refresher, self.orphans):
             if service is not None:
                 service.stop(STOP_SERVICE_SECONDS)
+        self.completer.stop(STOP_SERVICE_SECONDS + DRAIN_SECONDS)
+        for holder in (self.lock, self.notifier):
+            if holder is not None:
+                holder.stop(STOP_SERVICE_SECONDS)
 
     def dead(self, quiet: bool) -> list[str]:
         """Return the names of parts whose threads ended by themselves; those that claim may when `quiet`."""

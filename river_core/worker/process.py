@@ -1,7 +1,7 @@
 """The worker as a process: signals, the two-step stop and the exit code (River for Rails: WorkerRunner).
 
-TERM and INT drain, a second one interrupts what runs, TSTP only stops claiming. Interrupted jobs have
-five seconds to end; then their rows are given back and the process is forced out.
+TERM, INT and HUP drain, a second one, or QUIT, interrupts what runs, TSTP only stops claiming. Interrupted
+jobs have five seconds to end; then their rows are given back and the process is forced out.
 
     exit code 0   drained by itself
     exit code 1   could not start, a part died, had to interrupt, or was forced
@@ -42,6 +42,10 @@ class _Signals:
         self.stops += 1
         self.arrived.set()
 
+    def stop_now(self, number: int, frame: FrameType | None) -> None:
+        self.stops += 2
+        self.arrived.set()
+
     def quieten(self, number: int, frame: FrameType | None) -> None:
         self.quiet = True
         self.arrived.set()
@@ -53,8 +57,8 @@ class _Signals:
     @contextmanager
     def installed(self) -> Iterator[None]:
         handlers: dict[int, Any] = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop}
-        if hasattr(signal, "SIGTSTP"):
-            handlers[signal.SIGTSTP] = self.quieten
+        others = {"SIGTSTP": self.quieten, "SIGHUP": self.stop, "SIGQUIT": self.stop_now}
+        handlers.update({getattr(signal, name): do for name, do in others.items() if hasattr(signal, name)})
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         try:
             yield
@@ -125,8 +129,7 @@ class _Supervisor:
     def _end(self, clean: bool) -> int:
         worker = self._worker
         if clean:
-            worker.stop()
-            return EXIT_OK
+            return EXIT_OK if worker.stop() else EXIT_FAILED
         if worker.active:
             logger.warning("jobs that are interrupted now: %d", worker.active)
         worker.stop_and_cancel(FINALIZE_SECONDS)

@@ -46,7 +46,7 @@ class RecoveryTiming:
     still count as seeing without interruption.
     """
 
-    interval: float = 2.0
+    interval: float = 2.5
     dead_after: float = 10.0
     quiet: float = 15.0
     gap: float = 6.0

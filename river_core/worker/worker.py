@@ -43,7 +43,7 @@ class Worker:
         self.limiter = InsertNotifyLimiter()
         self.client = Client(driver, registry=registry, clock=config.clock, limiter=self.limiter)
         self.interrupted = False
-        """Whether a stop had to interrupt or give back jobs."""
+        """Whether a stop had to interrupt or give back jobs, or could not write what they did."""
         self._stop_lock = threading.Lock()
         self._parts: Parts | None = None
 
@@ -153,6 +153,7 @@ class Worker:
             if self._started:
                 self._end_jobs(parts, drain, finalize)
                 parts.stop()
+                self.interrupted = self.interrupted or parts.completer.lost > 0
                 self.events.close()
                 logger.info("worker %s has stopped", parts.id)
         return not self.interrupted

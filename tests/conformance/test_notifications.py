@@ -21,6 +21,7 @@ from river_core.drivers.sqlite import SqliteDriver
 from river_core.errors import DatabaseError, OperationalError, RejectedValueError
 from river_core.insert import EncodedArgs, InsertManyParams, InsertOpts, InsertParams
 from river_core.inserting import InsertNotifyLimiter
+from river_core.notifier import decode_payload
 from tests.conformance.listening import DEADLINE, hear, listening, send
 from tests.conformance.raw_connections import application_connection, fetch
 from tests.databases import migrate
@@ -249,3 +250,9 @@ def test_the_outbox_holds_bare_topics_and_text(sqlite_driver: SqliteDriver) -> N
         sqlite_driver, "SELECT topic, payload, typeof(payload), length(created_at) FROM river_notification"
     )
     assert rows == [("river_insert", '{"queue":"default"}', "text", 23)]
+
+
+@pytest.mark.parametrize("payload", ["", "[", "[" * 3000, "5", '"x"', "{", "\x00"])
+def test_a_payload_that_is_no_object_is_ignored(payload: str) -> None:
+    """Anybody may NOTIFY; no text may end the thread that hears it."""
+    assert decode_payload(Notification("river_control", payload)) is None

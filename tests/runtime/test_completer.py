@@ -12,7 +12,7 @@ import pytest
 
 from river_core.clock import SystemClock
 from river_core.db import jobs, work
-from river_core.db.statement import Statement
+from river_core.db.statement import Dialect, Statement
 from river_core.drivers.base import Connection, Driver, Row
 from river_core.errors import OperationalError
 from river_core.insert import InsertParams
@@ -234,3 +234,72 @@ def test_a_deleted_row_is_no_error(driver: Driver) -> None:
         connection.run_script(f"DELETE FROM river_job WHERE id = {batch[1].row.id}")
     flush(driver, batch)
     assert states(driver) == {"completed": 2}
+
+
+def colliding(driver: Driver) -> list[JobRow]:
+    """Two claimed rows that can end neither completed nor discarded one after the other."""
+    taken = claimed(driver, 2)
+    key = "'\\x0102'" if driver.sql.dialect is Dialect.POSTGRES else "x'0102'"
+    states = "B'00001100'" if driver.sql.dialect is Dialect.POSTGRES else "12"
+    with driver.connect() as connection:
+        connection.run_script(f"UPDATE river_job SET unique_key = {key}, unique_states = {states}")
+    return taken
+
+
+def test_an_outcome_that_is_refused_in_every_form_holds_up_no_other(driver: Driver) -> None:
+    """Its row collides as completed and as discarded; all other outcomes are written all the same."""
+    first, second = colliding(driver)
+    others = claimed(driver, 20)
+    stuck = replace(second, max_attempts=1)
+    batch = [done(first), Completion(stuck, done(second).change, EventKind.JOB_COMPLETED), *map(done, others)]
+    with completing(driver, batch) as completer:
+        wait_for(lambda: states(driver)["completed"] == 21, "the others")
+    assert states(driver) == {"completed": 21, "running": 1}
+    assert completer.lost == 1
+
+
+def test_outcomes_are_written_when_an_outage_ends_during_the_stop(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stop is patient: what is given up runs a second time elsewhere."""
+    watched = Watched(driver)
+    batch = [done(job) for job in claimed(driver, 3)]
+    watched.failures = 9
+    with completing(watched, batch) as completer:  # type: ignore[arg-type]  # wraps a Driver
+        completer.ask_stop()
+        wait_for(lambda: states(driver) == {"completed": 3}, "the write")
+    assert completer.lost == 0
+
+
+def test_outcomes_that_are_given_up_are_counted(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process then does not exit as if all were well."""
+    monkeypatch.setattr("river_core.worker.completer.DRAIN_SECONDS", 0.2)
+    watched = Watched(driver)
+    batch = [done(job) for job in claimed(driver, 3)]
+    watched.failures = 1_000_000
+    with completing(watched, batch) as completer:  # type: ignore[arg-type]  # wraps a Driver
+        completer.ask_stop()
+    assert completer.lost == 3
+    assert states(driver) == {"running": 3}
+
+
+def test_outcomes_too_large_for_a_statement_fail_alone(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Postgres would drop the connection, which looks like an outage and would be tried for ever."""
+    monkeypatch.setattr("river_core.worker.completer.MAX_OUTCOMES_CHARACTERS", 10_000)
+    batch = [done(job) for job in claimed(driver, 20)]
+    batch[7] = done(batch[7].row, output="x" * 20_000)
+    flush(driver, batch)
+    assert states(driver) == {"completed": 19, "available": 1}
+    assert "too large" in row(driver, batch[7].row.id).errors[0].error
+
+
+def test_a_refused_value_is_not_quoted(driver: Driver, caplog: pytest.LogCaptureFixture) -> None:
+    """The database's DETAIL shows the whole row, arguments included; logs and errors do not."""
+    [job] = claimed(driver, 1)
+    secret = InsertParams(kind="k1", encoded_args='{"password":"hunter2"}', priority=9)
+    flush(driver, [done(job, (FollowUp(secret),))])
+    assert "hunter2" not in caplog.text
+    assert "hunter2" not in (row(driver, job.id).encoded_errors or "")
+    assert "priority_in_range" in caplog.text

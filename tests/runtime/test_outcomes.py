@@ -266,3 +266,37 @@ def test_a_malformed_value_on_sqlite_fails_alone(sqlite_driver: Driver, column: 
     if column in ("args", "metadata"):
         assert errors is not None
         assert "job row couldn't be decoded" in errors
+
+
+@pytest.mark.foreign_rows
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    "change",
+    [
+        "created_at = 'infinity'",
+        "created_at = '0044-03-15 BC'",
+        "scheduled_at = '-infinity'",
+        "attempted_by = ARRAY[['a','b'],['c','d']]",
+        "attempted_by = '[0:1]={a,b}'::text[]",
+        "errors = ARRAY[['{}','{}'],['1','2']]::jsonb[]",
+        "attempt = -32768",
+    ],
+)
+def test_a_row_that_only_postgres_allows_fails_alone(postgres_driver: Driver, change: str) -> None:
+    """It does not stop the claim, is not left running, and its neighbours run."""
+    ran: list[int] = []
+    before, strange, after = (insert(postgres_driver, "any") for _ in range(3))
+    with postgres_driver.connect() as connection:
+        connection.run_script(f"UPDATE river_job SET {change} WHERE id = {strange.id}")
+
+    def task(job: Job) -> None:
+        ran.append(job.row.id)
+        if job.row.id == strange.id:
+            raise ValueError("its error is appended to whatever is there")
+
+    with running(postgres_driver, registry(any=task)):
+        wait_for(lambda: {before.id, strange.id, after.id} <= set(ran), "all three runs")
+        for job in (before, after, strange):
+            wait_for(lambda job=job: row(postgres_driver, job.id).state is not JobState.RUNNING, "its end")
+    assert [row(postgres_driver, job.id).state for job in (before, after)] == [JobState.COMPLETED] * 2
+    assert row(postgres_driver, strange.id).errors[-1].error.startswith("its error is appended")

@@ -1,13 +1,20 @@
 -- name: job_columns
--- Fragment: the columns of a job in the order of JobRow's fields.
+-- Fragment: the columns of a job in the order of JobRow's fields. Times are bounded to what every language
+-- can hold: infinity in one row must not fail the claim of its neighbours.
     river_job.id,
     river_job.state::text,
     river_job.attempt,
     river_job.max_attempts,
-    river_job.attempted_at,
-    river_job.created_at,
-    river_job.finalized_at,
-    river_job.scheduled_at,
+    CASE
+        WHEN river_job.attempted_at IS NOT NULL
+            THEN greatest(least(river_job.attempted_at, '9999-12-31 00:00:00+00'), '0001-01-02 00:00:00+00')
+    END,
+    greatest(least(river_job.created_at, '9999-12-31 00:00:00+00'), '0001-01-02 00:00:00+00'),
+    CASE
+        WHEN river_job.finalized_at IS NOT NULL
+            THEN greatest(least(river_job.finalized_at, '9999-12-31 00:00:00+00'), '0001-01-02 00:00:00+00')
+    END,
+    greatest(least(river_job.scheduled_at, '9999-12-31 00:00:00+00'), '0001-01-02 00:00:00+00'),
     river_job.priority,
     river_job.queue,
     river_job.kind,

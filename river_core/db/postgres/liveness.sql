@@ -39,7 +39,7 @@ SELECT
     (/* INCLUDE: client_lock_key */)::bigint IN (/* INCLUDE: held_client_locks */),
     extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())::float8
 FROM (
-    SELECT DISTINCT attempted_by[cardinality(attempted_by)] AS id
+    SELECT DISTINCT attempted_by[array_upper(attempted_by, 1)] AS id
     FROM /* TEMPLATE: schema */river_job
     WHERE state = 'running'
 ) AS client
@@ -48,7 +48,8 @@ WHERE right(client.id, length(@marker::text)) = @marker::text
 
 -- name: job_recover
 -- Gives up to @limit running rows of the dead @clients (a JSON array) back, by id from behind @after,
--- unless their lock is held again. The first three crashes cost no time, later ones min(n^4, 300) s; a
+-- unless their lock is held again. The first three crashes cost no time, later ones min(n^4, 300) s and half of that more or
+-- less, so that jobs which went down with a poisonous neighbour do not meet it again; a
 -- cancelled row ends, and so does one whose attempts, or @max_crashes, are used up.
 WITH dead AS MATERIALIZED (
     SELECT client.id
@@ -57,11 +58,11 @@ WITH dead AS MATERIALIZED (
 ), stranded AS MATERIALIZED (
     SELECT
         id,
-        attempted_by[cardinality(attempted_by)] AS client_id,
+        attempted_by[array_upper(attempted_by, 1)] AS client_id,
         /* INCLUDE: rescue_number */ AS crash
     FROM /* TEMPLATE: schema */river_job
     WHERE state = 'running'
-      AND attempted_by[cardinality(attempted_by)] IN (SELECT id FROM dead)
+      AND attempted_by[array_upper(attempted_by, 1)] IN (SELECT id FROM dead)
       AND id > @after::bigint
     ORDER BY id
     LIMIT @limit::bigint
@@ -87,11 +88,11 @@ SET state = verdict::/* TEMPLATE: schema */river_job_state,
     END,
     scheduled_at = CASE
         WHEN verdict = 'retryable'
-            THEN coalesce(@now::text::timestamptz, now()) + interval '1 second' * least(crash ^ 4, 300)::float8
+            THEN coalesce(@now::text::timestamptz, now()) + interval '1 second' * least(crash ^ 4, 300)::float8 * (0.5 + random())
         ELSE scheduled_at
     END,
     errors = array_append(
-        errors,
+        /* INCLUDE: errors_before */,
         jsonb_build_object(
             'at', @at::text,
             'attempt', attempt,
@@ -124,7 +125,7 @@ WHERE id IN (
     FROM /* TEMPLATE: schema */river_job
     WHERE id IN (SELECT value::bigint FROM jsonb_array_elements_text(@ids::text::jsonb))
       AND state = 'running'
-      AND attempted_by[cardinality(attempted_by)] = @client_id::text
+      AND attempted_by[array_upper(attempted_by, 1)] = @client_id::text
       AND attempted_at < @horizon::text::timestamptz
     ORDER BY id
     FOR UPDATE

@@ -114,7 +114,7 @@ WITH rescue AS MATERIALIZED (
     JOIN rescue ON rescue.id = river_job.id
     WHERE river_job.state = 'running'
       AND river_job.attempt = rescue.attempt
-      AND river_job.attempted_by[cardinality(river_job.attempted_by)] IS NOT DISTINCT FROM rescue.client_id
+      AND river_job.attempted_by[array_upper(river_job.attempted_by, 1)] IS NOT DISTINCT FROM rescue.client_id
       AND river_job.attempted_at < @horizon::text::timestamptz
     ORDER BY river_job.id
     FOR UPDATE OF river_job
@@ -123,12 +123,25 @@ UPDATE /* TEMPLATE: schema */river_job
 SET state = rescue.state::/* TEMPLATE: schema */river_job_state,
     finalized_at = rescue.finalized_at,
     scheduled_at = coalesce(rescue.scheduled_at, river_job.scheduled_at),
-    errors = array_append(river_job.errors, rescue.error),
+    errors = array_append(/* INCLUDE: errors_before */, rescue.error),
     metadata = /* INCLUDE: counted_rescue */
 FROM locked
 JOIN rescue ON rescue.id = locked.id
 WHERE river_job.id = locked.id
 RETURNING river_job.id, river_job.queue, river_job.state::text;
+
+-- name: errors_before
+-- Fragment: the error history that the next error is appended to. One of several dimensions, which takes
+-- no further element, is kept as the text of one error.
+CASE
+    WHEN array_ndims(river_job.errors) > 1 THEN ARRAY[jsonb_build_object(
+        'at', '0001-01-01T00:00:00Z',
+        'attempt', 0,
+        'error', to_jsonb(river_job.errors)::text,
+        'trace', ''
+    )]
+    ELSE river_job.errors
+END;
 
 -- name: rescue_number
 -- Fragment: how many rescues the row has behind it with this one; what is no number counts as none.

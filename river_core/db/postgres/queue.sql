@@ -1,10 +1,13 @@
 -- name: queue_columns
 -- Fragment: the columns of a queue in the order of QueueRow's fields.
     name,
-    created_at,
+    greatest(least(created_at, '9999-12-31 00:00:00+00'), '0001-01-02 00:00:00+00'),
     metadata::text,
-    paused_at,
-    updated_at;
+    CASE
+        WHEN paused_at IS NOT NULL
+            THEN greatest(least(paused_at, '9999-12-31 00:00:00+00'), '0001-01-02 00:00:00+00')
+    END,
+    greatest(least(updated_at, '9999-12-31 00:00:00+00'), '0001-01-02 00:00:00+00');
 
 -- name: queue_create_or_set_updated_at
 -- Makes a queue known, or says that it is still worked; its pause and metadata stay.

@@ -11,7 +11,7 @@ WITH due AS MATERIALIZED (
     WHERE state = 'available'
       AND queue = @queue::text
       AND scheduled_at <= coalesce(@now::text::timestamptz, now())
-      AND max_attempts - attempt > @spare::bigint
+      AND max_attempts::int - attempt::int > @spare::bigint
     ORDER BY priority, scheduled_at, id
     LIMIT @limit::bigint
     FOR UPDATE SKIP LOCKED
@@ -26,7 +26,7 @@ WITH due AS MATERIALIZED (
     WHERE state = 'available'
       AND queue = @queue::text
       AND scheduled_at <= coalesce(@now::text::timestamptz, now())
-      AND max_attempts - attempt > @spare::bigint
+      AND max_attempts::int - attempt::int > @spare::bigint
       AND kind = ANY ((SELECT string_to_array(@kinds::text, ','))::text[])
     ORDER BY priority, scheduled_at, id
     LIMIT @limit::bigint
@@ -44,7 +44,8 @@ WITH due AS MATERIALIZED (
         attempted_at = coalesce(@now::text::timestamptz, now()),
         attempted_by = array_append(
             CASE
-                WHEN cardinality(attempted_by) >= 100 THEN attempted_by[cardinality(attempted_by) - 98:]
+                WHEN array_ndims(attempted_by) > 1 THEN NULL
+                WHEN cardinality(attempted_by) >= 100 THEN attempted_by[array_upper(attempted_by, 1) - 98:]
                 ELSE attempted_by
             END,
             @client_id::text
@@ -83,7 +84,7 @@ FROM /* TEMPLATE: schema */river_job
 JOIN jsonb_to_recordset(@outcomes::text::jsonb) AS outcome (id bigint, attempt int) ON outcome.id = river_job.id
 WHERE river_job.state = 'running'
   AND river_job.attempt = outcome.attempt
-  AND river_job.attempted_by[cardinality(river_job.attempted_by)] = @client_id::text
+  AND river_job.attempted_by[array_upper(river_job.attempted_by, 1)] = @client_id::text
 ORDER BY river_job.id
 FOR UPDATE OF river_job;
 
@@ -113,7 +114,7 @@ WITH outcome AS MATERIALIZED (
     FROM /* TEMPLATE: schema */river_job
     JOIN outcome ON outcome.id = river_job.id
     WHERE river_job.attempt = outcome.attempt
-      AND river_job.attempted_by[cardinality(river_job.attempted_by)] = @client_id::text
+      AND river_job.attempted_by[array_upper(river_job.attempted_by, 1)] = @client_id::text
       AND (river_job.state = 'running' OR (river_job.finalized_at IS NOT NULL AND outcome.metadata IS NOT NULL))
     ORDER BY river_job.id
     FOR UPDATE OF river_job
@@ -138,7 +139,7 @@ WITH outcome AS MATERIALIZED (
             ELSE river_job.attempt
         END,
         errors = CASE
-            WHEN owned.running AND outcome.error IS NOT NULL THEN array_append(river_job.errors, outcome.error)
+            WHEN owned.running AND outcome.error IS NOT NULL THEN array_append(/* INCLUDE: errors_before */, outcome.error)
             ELSE river_job.errors
         END,
         metadata = CASE
@@ -162,3 +163,10 @@ FROM /* TEMPLATE: schema */river_job
 WHERE id IN (SELECT value::bigint FROM jsonb_array_elements_text(@ids::text::jsonb))
   AND state = 'running'
   AND jsonb_exists(metadata, 'cancel_attempted_at');
+
+-- name: job_list_running
+-- What runs under this client, as the database knows it: id, attempt and queue.
+SELECT id, attempt, queue
+FROM /* TEMPLATE: schema */river_job
+WHERE state = 'running'
+  AND attempted_by[array_upper(attempted_by, 1)] = @client_id::text;

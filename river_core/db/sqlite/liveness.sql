@@ -12,7 +12,8 @@ WHERE substr(id, -length(@marker)) = @marker
 
 -- name: job_recover
 -- Gives up to @limit running rows of the dead @clients (a JSON array) back, by id from behind @after.
--- The first three crashes cost no time, later ones min(n^4, 300) s; a cancelled row ends, and so does
+-- The first three crashes cost no time, later ones min(n^4, 300) s and half of that more or
+-- less, so that jobs which went down with a poisonous neighbour do not meet it again; a cancelled row ends, and so does
 -- one whose attempts, or @max_crashes, are used up.
 WITH stranded AS MATERIALIZED (
     SELECT
@@ -49,7 +50,10 @@ SET state = decided.verdict,
         WHEN decided.verdict = 'retryable' THEN strftime(
             '%Y-%m-%d %H:%M:%f',
             coalesce(@now, 'now'),
-            CASE WHEN crash < 5 THEN crash * crash * crash * crash ELSE 300 END || ' seconds'
+            (
+                CASE WHEN crash < 5 THEN crash * crash * crash * crash ELSE 300 END
+                * (0.5 + abs(random() % 1000) / 1000.0)
+            ) || ' seconds'
         )
         ELSE scheduled_at
     END,

@@ -129,7 +129,8 @@ RETURNING id, queue, state;
 -- name: errors_before
 -- Fragment: the text of the error history up to where the next error is written.
 CASE
-    WHEN river_job.errors IS NULL OR json_array_length(river_json(river_job.errors)) = 0 THEN '['
+    WHEN river_job.errors IS NULL OR river_json(river_job.errors) = '[]' THEN '['
+    WHEN json_type(river_json(river_job.errors)) <> 'array' THEN '[' || river_json(river_job.errors) || ','
     ELSE substr(river_json(river_job.errors), 1, length(river_json(river_job.errors)) - 1) || ','
 END
 

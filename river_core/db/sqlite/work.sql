@@ -135,10 +135,7 @@ SET state = CASE
     END,
     errors = CASE
         WHEN NOT owned.running OR owned.error IS NULL THEN river_job.errors
-        WHEN river_job.errors IS NULL OR river_json(river_job.errors) = '[]' THEN jsonb('[' || owned.error || ']')
-        WHEN json_type(river_json(river_job.errors)) <> 'array'
-            THEN jsonb('[' || river_json(river_job.errors) || ',' || owned.error || ']')
-        ELSE jsonb(substr(river_json(river_job.errors), 1, length(river_json(river_job.errors)) - 1) || ',' || owned.error || ']')
+        ELSE jsonb(/* INCLUDE: errors_before */ || owned.error || ']')
     END,
     metadata = CASE
         WHEN owned.metadata IS NULL THEN river_job.metadata
@@ -155,3 +152,10 @@ FROM /* TEMPLATE: schema */river_job
 WHERE id IN (SELECT value FROM json_each(@ids))
   AND state = 'running'
   AND json_type(river_json(metadata), '$.cancel_attempted_at') IS NOT NULL;
+
+-- name: job_list_running
+-- What runs under this client, as the database knows it: id, attempt and queue.
+SELECT id, attempt, queue
+FROM /* TEMPLATE: schema */river_job
+WHERE state = 'running'
+  AND json_extract(river_json(attempted_by), '$[#-1]') = @client_id;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from datetime import UTC, datetime, timedelta
@@ -362,3 +363,39 @@ def test_handlers_see_the_whole_life_of_a_task(app: Celery, working: Working) ->
     with working():
         assert work.delay().get(timeout=TIMEOUT) == 9
     assert calls == ["before", ("retry", "KeyError"), "before", ("success", 9), ("after", "SUCCESS")]
+
+
+class _Base(BaseException):
+    """No Exception, and none of River's signals."""
+
+
+@pytest.mark.parametrize(
+    "error", [asyncio.CancelledError(), GeneratorExit(), _Base("x"), BaseExceptionGroup("g", [_Base("y")])]
+)
+def test_any_other_exception_that_leaves_a_task_is_its_failure(
+    app: Celery, working: Working, error: BaseException
+) -> None:
+    """FAILURE at once, as in Celery: River adds no rounds of its own."""
+
+    def leave_with() -> None:
+        raise error
+
+    task = app.task(leave_with, name="leave_with", shared=False)
+    with working():
+        result = task.delay()
+        row = finished(app, result.id)
+    assert (row.state, row.attempt, result.state) == (JobState.DISCARDED, 1, "FAILURE")
+
+
+@pytest.mark.foreign_rows
+def test_a_row_that_breaks_the_adapter_is_discarded(app: Celery, working: Working) -> None:
+    """A stranger's headers of the wrong type end that row, with a reason, after one run."""
+    fine = app.task(lambda: "fine", name="fine", shared=False)
+    task = {"framework": "celery", "name": "fine", "body": "[[],{},{}]"}
+    broken = [
+        insert_envelope(app, {"version": 1, "task": {**task, "headers": value}}) for value in (5, 1.5, True)
+    ]
+    with working():
+        assert fine.delay().get(timeout=TIMEOUT) == "fine"
+        rows = [final_row(app, row_id) for row_id in broken]
+    assert [(row.state, row.attempt) for row in rows] == [(JobState.DISCARDED, 1)] * 3

@@ -180,16 +180,21 @@ def test_refused_settings_may_have_celerys_default(name: str) -> None:
     make(**{name: default})
 
 
-def test_a_setting_without_effect_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """And only where it differs from the default."""
-    with caplog.at_level(logging.WARNING):
-        app = make(worker_prefetch_multiplier=4)
-        assert not caplog.records
-        app.conf.worker_eta_task_limit = 5
-        app.conf.worker_eta_task_limit = 6
-    assert [record.getMessage() for record in caplog.records] == [
-        "the setting worker_eta_task_limit has no effect here"
-    ]
+def test_settings_without_effect_are_told_in_order_and_log_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """Only where they differ from the default, from every source; a producer is not told."""
+    with caplog.at_level(logging.DEBUG):
+        app = make(worker_prefetch_multiplier=4, task_track_started=True)
+        assert app.conf.without_effect() == []
+        app.config_from_object({"worker_eta_task_limit": 5, "redis_max_connections": 3})
+        app.conf.result_extended = True
+        app.conf.update(broker_transport_options={"visibility_timeout": 1}, beat_schedule={"a": {}})
+        assert app.conf.without_effect() == [
+            "broker_transport_options",
+            "redis_max_connections",
+            "result_extended",
+            "worker_eta_task_limit",
+        ]
+    assert not caplog.records
 
 
 def test_secrets_are_hidden() -> None:
