@@ -4,7 +4,8 @@ Exception
 ├── CeleryError
 │   ├── TaskPredicate               raised to direct the worker: Ignore, Reject, Retry
 │   ├── ImproperlyConfigured
-│   │   └── UnsupportedFeature      ours: what is refused, with the way out
+│   │   └── UnsupportedFeature      ours: what is refused, with the way out; UnsupportedAttribute (an
+│   │                               AttributeError) and UnsupportedModule (an ImportError) below it
 │   ├── SecurityError
 │   └── TaskError                   QueueNotFound, NotRegistered (both KeyErrors), TimeoutError, …
 ├── BackendError                    BackendGetMetaError, BackendStoreError
@@ -77,7 +78,9 @@ __all__ = [
     "Terminated",
     "TimeLimitExceeded",
     "TimeoutError",
+    "UnsupportedAttribute",
     "UnsupportedFeature",
+    "UnsupportedModule",
     "WorkerLostError",
     "WorkerShutdown",
     "WorkerTerminate",
@@ -201,6 +204,14 @@ class UnsupportedFeature(ImproperlyConfigured, ConfigurationError):
     """Something of Celery's that is not supported here. The text names it and the way out."""
 
 
+class UnsupportedAttribute(UnsupportedFeature, AttributeError):
+    """An attribute of Celery's that is not here; `hasattr` answers no."""
+
+
+class UnsupportedModule(UnsupportedFeature, ImportError):
+    """A module of Celery's that is not here; `except ImportError` catches it."""
+
+
 class SecurityError(CeleryError):
     """Something that must not be trusted."""
 
@@ -311,8 +322,17 @@ def reraise(tp: type[BaseException], value: BaseException, tb: TracebackType | N
 
 
 LATER = "it is not implemented yet"
+CANVAS = (
+    f"{LATER}; send the next task at the end of the first one, and keep tasks that need more of canvas on "
+    "Celery until then"
+)
+
+
+def unsupported_text(what: str, way_out: str) -> str:
+    """Return the sentence of a refusal."""
+    return f"{what} is not supported by river_compat: {way_out}"
 
 
 def unsupported(what: str, way_out: str) -> UnsupportedFeature:
     """Return the error that refuses `what` and says what to do instead."""
-    return UnsupportedFeature(f"{what} is not supported by river_compat: {way_out}")
+    return UnsupportedFeature(unsupported_text(what, way_out))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from river_compat.celery.exceptions import unsupported
+from river_compat.celery.exceptions import CANVAS, unsupported
 
 HONOURED = frozenset(
     {
@@ -51,17 +51,16 @@ NO_EFFECT = frozenset(
         "timeout",
     }
 )
-_CANVAS = "canvas is not implemented yet; send the next task at the end of this one"
 _LIMITS = "time limits are not implemented yet; bound the task's own calls"
 _NO_BROKER = "there is no broker; give connection= a psycopg or sqlite3 connection to join its transaction"
 REFUSED: dict[str, str] = {
-    "chain": _CANVAS,
-    "chord": _CANVAS,
+    "chain": CANVAS,
+    "chord": CANVAS,
     "compression": "the database compresses large values by itself; leave it out",
-    "group_id": _CANVAS,
-    "group_index": _CANVAS,
-    "link": _CANVAS,
-    "link_error": _CANVAS,
+    "group_id": CANVAS,
+    "group_index": CANVAS,
+    "link": CANVAS,
+    "link_error": CANVAS,
     "producer": _NO_BROKER,
     "publisher": _NO_BROKER,
     "soft_time_limit": _LIMITS,

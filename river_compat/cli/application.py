@@ -10,8 +10,10 @@ from types import ModuleType
 import click
 
 from river_compat.celery import Celery
+from river_compat.celery.app.database import database_url
 from river_compat.cli.invocation import Invocation
-from river_compat.importing import import_path, working_directory_first
+from river_compat.cli.place import Place, place_of
+from river_compat.importing import import_path, import_submodule, working_directory_first
 
 USUAL_NAMES = ("app", "celery")
 
@@ -32,18 +34,42 @@ def application(invocation: Invocation) -> Celery:
     return app
 
 
+def place_of_application(app: Celery) -> Place:
+    """Return where the application's database is."""
+    if app.conf.river_driver is not None:
+        return Place(f"what river_driver gives, {app.conf.river_driver!r}")
+    return place_of(database_url(app.conf))
+
+
 def find_application(given: str) -> Celery:
     """Return the object that `given` names, or the application that its module holds.
 
-    In a module that is `app` or `celery`, then the submodule `celery`, then any application.
+    In a module that is `app` or `celery`, then the submodule `celery`, then any application. Raises
+    click's UsageError for text that names nothing, or something else.
     """
+    if not _is_path(given):
+        raise click.UsageError(f"-A {given!r} names no module; write it as proj, proj:app or proj.celery")
     with working_directory_first():
-        found = _import(given)
-        if isinstance(found, ModuleType):
-            found = _in_module(found)
+        named = _import(given)
+        found = _in_module(named) if isinstance(named, ModuleType) else named
     if not isinstance(found, Celery):
-        raise click.UsageError(f"-A {given}: there is no Celery application of river_compat.celery in it")
+        raise click.UsageError(
+            f"-A {given}: there is no Celery application of river_compat.celery in it{_celerys_own(named)}"
+        )
     return found
+
+
+def _is_path(given: str) -> bool:
+    module, separator, attribute = given.partition(":")
+    names = module.split(".") + (attribute.split(".") if separator else [])
+    return all(name.isidentifier() for name in names)
+
+
+def _celerys_own(named: object) -> str:
+    """Tell the likely reason: the import was not changed."""
+    values = list(vars(named).values()) if isinstance(named, ModuleType) else [named]
+    theirs = any(type(value).__module__.partition(".")[0] == "celery" for value in values)
+    return ", but one of the package celery: import Celery from river_compat.celery there" if theirs else ""
 
 
 def _import(given: str) -> object:
@@ -73,10 +99,8 @@ def _in_module(module: ModuleType) -> object:
         value = getattr(module, name, None)
         if isinstance(value, Celery):
             return value
-    if hasattr(module, "__path__"):
-        try:
-            return _in_module(import_path(f"{module.__name__}.celery"))
-        except ModuleNotFoundError as error:
-            if error.name != f"{module.__name__}.celery":
-                raise
+    if hasattr(module, "__path__") and (inner := import_submodule(module.__name__, "celery")) is not None:
+        found = _in_module(inner)
+        if found is not None:
+            return found
     return next((value for value in vars(module).values() if isinstance(value, Celery)), None)

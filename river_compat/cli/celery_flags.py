@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from river_compat.cli.notices import PERIODIC_WAY_OUT
+
 Command = Callable[..., Any]
 _NOTED = "river_compat.cli.celery_flags.noted"
 
@@ -30,7 +32,7 @@ MEANINGLESS_OPTIONS: tuple[tuple[str, ...], ...] = (
 _SUPERVISOR = "run it in the foreground under systemd, supervisord or a container"
 REFUSED_FLAGS: dict[tuple[str, ...], str] = {
     ("-D", "--detach"): f"the worker does not daemonize; {_SUPERVISOR}",
-    ("-B", "--beat"): "the beat is not implemented yet; keep Celery's beat for periodic tasks",
+    ("-B", "--beat"): f"nothing here runs periodic tasks yet; leave it out. {PERIODIC_WAY_OUT}",
     ("--purge", "--discard"): "purging is not implemented yet; cancel the rows by hand",
 }
 _NO_CHILDREN = "there are no child processes yet; start several workers with -c instead"

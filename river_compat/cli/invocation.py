@@ -67,7 +67,10 @@ def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def takes_invocation(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the merged `Invocation` as its first argument, and the database options."""
+    """Give a command the merged `Invocation` as its first argument, and the database options.
+
+    `-A` after the command, as people write it from memory, is refused with where it belongs.
+    """
 
     @click.pass_obj
     @wraps(command)
@@ -82,4 +85,13 @@ def takes_invocation(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         return command(invocation.merged(database_url, schema, as_json), *args, **options)
 
-    return database_options(run)
+    misplaced = click.option("-A", "--app", hidden=True, expose_value=False, callback=_refuse_application)
+    return database_options(misplaced(run))
+
+
+def _refuse_application(context: click.Context, _option: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        command = context.command_path.removeprefix(f"{context.find_root().command_path} ")
+        raise click.UsageError(
+            f"-A stands before the command: river-compat -A {value} {command}", context.find_root()
+        )

@@ -35,9 +35,36 @@ COMMANDS = {
     "migrate-status": LazyCommand(f"{_MIGRATE}:status", "As `migrate status`.", hidden=True),
     "validate": LazyCommand(f"{_MIGRATE}:validate", "As `migrate validate`.", hidden=True),
 }
+_READ_ROWS = "it is not there yet; the rows of river_job tell it, by SQL"
+_SEND_AGAIN = "send it from Python, with app.send_task(...)"
+MISSING = {
+    "amqp": "there is no broker; the queue is the table river_job",
+    "beat": "it is not there yet; see 'Periodic tasks' in migration_guides/from-celery.md",
+    "call": f"it is not there yet; {_SEND_AGAIN}",
+    "control": "it is not there yet; stop workers by signals, cancel rows with river_core's Client",
+    "events": _READ_ROWS,
+    "flower": _READ_ROWS,
+    "graph": _READ_ROWS,
+    "inspect": _READ_ROWS,
+    "list": "there are no bindings; `river-compat migrate list` prints the schema's versions",
+    "logtool": "it is not there; `worker --log-format json` writes a log that tools read",
+    "multi": "it is not there; start each worker under systemd, supervisord or in a container",
+    "purge": "it is not there yet; cancel waiting rows with river_core's Client.job_cancel",
+    "report": "`river-compat version` prints the versions in use",
+    "result": "it is not there yet; use app.AsyncResult(id) in Python, or read the row",
+    "shell": "it is not there; start python and import the application",
+    "status": _READ_ROWS,
+    "upgrade": "it is not needed; settings are taken by their old and new names",
+}
+"""Commands of `celery` that are not here, and what to do instead."""
 
 
-@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    missing=MISSING,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option("-A", "--app", metavar="APP", help="The application: proj, proj:app or proj.celery.")
 @click.option(
     "--workdir", type=click.Path(file_okay=False, path_type=Path), help="Change to this directory first."

@@ -12,7 +12,12 @@ from typing import Any
 
 import click
 
-from river_compat.cli.database import open_database, open_for_texts
+from river_compat.cli.database import (
+    open_database,
+    open_existing,
+    open_for_dry_run,
+    open_for_texts,
+)
 from river_compat.cli.exits import Exit
 from river_compat.cli.invocation import Invocation, takes_invocation
 from river_core.migrate import Direction, MigrateResult, Migrator
@@ -45,7 +50,8 @@ def up(
     show_sql: bool,
 ) -> None:
     """Apply the versions that are missing."""
-    with open_database(invocation) as driver:
+    opened = open_for_dry_run(invocation) if dry_run else open_database(invocation)
+    with opened as driver:
         result = Migrator(driver, line=line).migrate_up(target, max_steps, dry_run=dry_run)
     _print_moved(invocation, result, dry_run, show_sql)
 
@@ -68,7 +74,7 @@ def down(
     """
     if not (yes or dry_run):
         click.confirm("This changes or removes River's tables. Go on?", abort=True, err=True)
-    with open_database(invocation) as driver:
+    with open_existing(invocation) as driver:
         result = Migrator(driver, line=line).migrate_down(target, max_steps, dry_run=dry_run)
     _print_moved(invocation, result, dry_run, show_sql)
 
@@ -81,9 +87,11 @@ def list_versions(invocation: Invocation, line: str) -> None:
 
     Where a database is named, a star marks the version that it has.
     """
-    with open_for_texts(invocation) as (driver, connects):
+    with open_for_texts(invocation) as (driver, place):
         migrator = Migrator(driver, line=line)
-        current = max(migrator.existing_versions(), default=0) if connects else 0
+        if place is not None:
+            place.check_exists()
+        current = 0 if place is None else max(migrator.existing_versions(), default=0)
         versions = [(each.version, each.name, each.version == current) for each in migrator.all_versions()]
     if invocation.as_json:
         click.echo(json.dumps([{"version": n, "name": name, "current": here} for n, name, here in versions]))
@@ -100,7 +108,7 @@ def status(invocation: Invocation, line: str) -> None:
 
     One line each: `applied` or `pending`, the version, the name.
     """
-    with open_database(invocation) as driver:
+    with open_existing(invocation) as driver:
         migrator = Migrator(driver, line=line)
         existing = migrator.existing_versions()
         known = {each.version: each.name for each in migrator.all_versions()}
@@ -179,7 +187,7 @@ def validate(invocation: Invocation, line: str, target: int | None) -> int:
 
     Exits with 4, and names what is missing, when one is not.
     """
-    with open_database(invocation) as driver:
+    with open_existing(invocation) as driver:
         result = Migrator(driver, line=line).validate(target)
     if invocation.as_json:
         click.echo(json.dumps({"ok": result.ok, "messages": result.messages}))

@@ -14,11 +14,12 @@ from river_compat.celery.app.log import level_number, setup_worker_logging
 from river_compat.celery.command import WorkerOptions, build_worker
 from river_compat.celery.exceptions import ImproperlyConfigured
 from river_compat.cli import logs
-from river_compat.cli.application import application
+from river_compat.cli.application import application, place_of_application
 from river_compat.cli.banner import banner
 from river_compat.cli.boot import check_schema
 from river_compat.cli.celery_flags import accept_celery_flags, notice
 from river_compat.cli.invocation import Invocation, takes_invocation
+from river_compat.cli.notices import say_notices
 from river_core import run_worker
 
 Command = Callable[..., Any]
@@ -92,9 +93,11 @@ def worker(
         built = build_worker(app, WorkerOptions(hostname=hostname and expanded(hostname), **options))
     except ImproperlyConfigured as error:
         raise click.UsageError(str(error)) from error
-    check_schema(built.driver)
+    place = place_of_application(app)
+    check_schema(built.driver, place)
+    say_notices(app)
     if invocation.verbosity >= 0:
-        click.echo(banner(app, built))
+        click.echo(banner(app, built, place))
     try:
         return run_worker(built, stop_timeout=stop_timeout)
     finally:

@@ -45,18 +45,19 @@ def run_demo(folder: Path, screen: Screen) -> None:
     url = f"sqlite:///{database.resolve()}"
     screen.step("Create River's tables", f"in {database}: {migrate(url)} migrations")
     shop = load_shop(folder, url)
-    calls = list(make_calls(shop))
-    refused = place_orders(shop, str(database))
-    screen.step("Enqueue", f"{CALLS} tasks as rows of river_job; one more is rolled back: {refused}")
-    with worker_process(folder) as worker:
-        screen.step("Work", f"with river-compat -A shop worker -c {SLOTS}, process {worker.pid}")
-        watch(folder, worker, screen)
-        screen.results(calls)
-        screen.step("Stop", f"by TERM: the worker ended with code {stop(worker)}")
+    with shop.app:  # the last connection that closes moves the rows from the WAL into the file
+        calls = list(make_calls(shop))
+        refused = place_orders(shop, str(database))
+        screen.step("Enqueue", f"{CALLS} tasks as rows of river_job; one more is rolled back: {refused}")
+        with worker_process(folder) as worker:
+            screen.step("Work", f"with river-compat -A shop worker -c {SLOTS}, process {worker.pid}")
+            watch(folder, worker, screen)
+            screen.results(calls)
+            screen.step("Stop", f"by TERM: the worker ended with code {stop(worker)}")
+        wrong = [problem for call in calls if (problem := call.problem())]
     rows = read_rows(folder)
     screen.step("Look", f"at the rows by plain SQL, {folder / 'rows.sql'}")
     screen.rows(rows)
-    wrong = [problem for call in calls if (problem := call.problem())]
     if wrong := [*wrong, *problems(rows, count_orders(folder))]:
         raise DemoError("; ".join(wrong) + f" (the worker's log is {folder / 'worker.log'})")
 

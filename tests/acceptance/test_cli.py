@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from river_compat.cli.place import place_of
 from tests.acceptance.commands import Ran, run
 
 HEAVY_MODULES = {"kombu", "psycopg", "sqlite3", "river_compat.celery", "rich"}
@@ -49,7 +50,11 @@ def test_version_names_the_libraries() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "parts"),
     [
-        (["wrk"], 2, ["'wrk'"]),
+        (["wrk"], 2, ["'wrk'", "worker, migrate, demo"]),
+        (["beat"], 2, ["No such command 'beat'", "not there yet", "Periodic tasks"]),
+        (["multi", "start", "w1"], 2, ["No such command 'multi'", "systemd"]),
+        (["worker", "-A", "proj"], 2, ["-A stands before the command", "river-compat -A proj worker"]),
+        (["migrate", "up", "-A", "proj"], 2, ["river-compat -A proj migrate up"]),
         (["migrate", "up", "--wrong"], 2, ["--wrong"]),
         (["migrate", "up"], 2, ["no database was named", "RIVER_DATABASE_URL"]),
         (["-d", "redis://localhost", "migrate", "up"], 2, ["redis://", "postgresql://"]),
@@ -69,6 +74,74 @@ def test_errors_are_one_readable_line(
     assert ran.code == code
     assert "Traceback" not in ran.stderr
     assert all(part in ran.stderr for part in parts), ran.stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["inspect", "control", "beat", "flower", "events", "multi", "purge", "status", "result", "call", "shell"],
+)
+def test_commands_of_celery_say_what_to_do_instead(name: str, tmp_path: Path) -> None:
+    """Each of them by name, with options of its own behind it, in one line."""
+    ran = run("-A", "proj", name, "-q", "--other", cwd=tmp_path)
+    assert ran.code == 2
+    last = ran.stderr.splitlines()[-1]
+    assert last.startswith(f"Error: No such command {name!r}: ")
+    assert ";" in last
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("migrate", "status"),
+        ("migrate", "list"),
+        ("migrate", "validate"),
+        ("migrate", "down", "--yes"),
+        ("-A", "shop", "worker"),
+    ],
+    ids=" ".join,
+)
+def test_a_mistyped_path_is_named_and_leaves_no_file(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """What only reads a database creates none."""
+    (tmp_path / "shop.py").write_text('from river_compat.celery import Celery\napp = Celery("shop")\n')
+    ran = run("-d", "sqlite:///mistyped.db", *arguments, cwd=tmp_path)
+    assert ran.code == 1
+    assert f"there is no database file {tmp_path / 'mistyped.db'}" in ran.stderr
+    assert not list(tmp_path.glob("mistyped*"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("migrate", "up", "--dry-run"), ("migrate", "get", "--all")],
+    ids=" ".join,
+)
+def test_a_look_at_what_would_be_done_leaves_no_file(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """It shows all versions as for an empty database."""
+    ran = run("-d", "sqlite:///new.db", *arguments, cwd=tmp_path)
+    assert ran.code == 0, ran.stderr
+    assert "008" in ran.stdout or "version 8" in ran.stdout
+    assert not list(tmp_path.glob("new*"))
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("postgresql://me:secret@host/shop", "postgresql://me:***@host/shop"),
+        ("postgresql://host/shop?user=me&password=secret", "postgresql://host/shop?user=me&password=***"),
+        ("postgresql://host/shop?sslpassword=secret", "postgresql://host/shop?sslpassword=***"),
+        ("postgresql:///shop", "postgresql:///shop"),
+        ("sqlite:////var/lib/my%20river.db", "SQLite file /var/lib/my river.db"),
+        ("sqlite://", "a SQLite database in memory"),
+    ],
+)
+def test_a_database_is_shown_without_its_password(url: str, text: str) -> None:
+    """In the banner and in errors."""
+    assert place_of(url).text == text
+
+
+def test_a_relative_path_is_shown_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong working directory is the usual mistake."""
+    monkeypatch.chdir(tmp_path)
+    assert place_of("sqlite:///river.db").text == f"SQLite file {tmp_path / 'river.db'}"
 
 
 def test_database_comes_from_the_environment(tmp_path: Path) -> None:
@@ -97,7 +170,7 @@ def test_the_database_of_the_application_is_used(tmp_path: Path) -> None:
 
 
 def test_libpq_variables_name_the_database(postgres_url: str) -> None:
-    """With PGDATABASE set and nothing else, libpq's variables are used, PGOPTIONS included."""
+    """With PGDATABASE set and no URL, libpq's variables are used, PGOPTIONS and PGPASSWORD included."""
     assert applied(run("migrate", "up", "--json", env=libpq_environment(postgres_url))) == list(range(1, 9))
 
 
@@ -109,6 +182,7 @@ def libpq_environment(url: str) -> dict[str, str]:
         "host": "PGHOST",
         "port": "PGPORT",
         "user": "PGUSER",
+        "password": "PGPASSWORD",
         "dbname": "PGDATABASE",
         "options": "PGOPTIONS",
     }

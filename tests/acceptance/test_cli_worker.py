@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.acceptance.commands import WorkerProcess, environment, query, run, wa
 TASKS = '''
 import time
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 from river_compat.celery import Celery
 
@@ -216,21 +218,50 @@ def test_queues_are_chosen_by_name(site: Site) -> None:
 
 @pytest.mark.parametrize(
     ("url", "text"),
-    [("postgresql://127.0.0.1:1/x", "port 1"), ("sqlite:///empty.db", "river-compat migrate up")],
+    [
+        ("postgresql://127.0.0.1:1/x", "port 1"),
+        (
+            "sqlite:///empty.db",
+            "no River tables: SQLite file {folder}/empty.db; run `river-compat migrate up`",
+        ),
+        ("sqlite:///none.db", "no database file {folder}/none.db; check the path and the working directory"),
+    ],
 )
 def test_a_worker_that_cannot_start_ends_with_1(tmp_path: Path, url: str, text: str) -> None:
     """No database, or no tables in it: one line that says so."""
     (tmp_path / "tasks.py").write_text(TASKS)
+    (tmp_path / "empty.db").touch()
     ran = run("-A", "tasks", "worker", cwd=tmp_path, env={"RIVER_DATABASE_URL": url})
     assert ran.code == 1
-    assert text in ran.stderr
+    assert text.format(folder=tmp_path) in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_a_database_without_tables_is_named_without_its_password(tmp_path: Path, postgres_url: str) -> None:
+    """Somebody who migrated another database sees which one the worker looks at."""
+    (tmp_path / "tasks.py").write_text(TASKS)
+    parts = urlsplit(postgres_url)
+    user = parts.username or "postgres"
+    secret = parts.password or "s3cret"  # a server that trusts everyone does not look at it
+    with_secret = parts._replace(netloc=f"{user}:{secret}@{parts.netloc.rpartition('@')[2]}")
+    ran = run("-A", "tasks", "worker", cwd=tmp_path, env={"RIVER_DATABASE_URL": urlunsplit(with_secret)})
+    assert ran.code == 1
+    assert f"no River tables: postgresql://{user}:***@" in ran.stderr
+    assert secret not in ran.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
         ((), ["-A"]),
+        (("-A", ""), ["''", "proj:app"]),
+        (("-A", "tasks:"), ["'tasks:'", "proj:app"]),
+        (("-A", "tasks.py"), ["tasks has nothing named 'py'"]),
+        (("-A", "./tasks"), ["'./tasks'", "proj:app"]),
+        (("-A", "json"), ["json", "no Celery application"]),
+        (("-A", "proj"), ["proj", "no Celery application"]),
+        (("-A", "proj.billing"), ["proj.billing", "no Celery application"]),
+        (("-A", "old"), ["old", "one of the package celery", "river_compat.celery"]),
         (("-A", "nowhere"), ["nowhere"]),
         (("-A", "empty"), ["empty", "Celery"]),
         (("-A", "tasks:missing"), ["tasks:missing"]),
@@ -242,10 +273,24 @@ def test_an_application_that_is_not_there_is_named(
     """Without an application there is nothing to run: usage error."""
     (tmp_path / "tasks.py").write_text(TASKS)
     (tmp_path / "empty.py").write_text("")
+    (tmp_path / "old.py").write_text("from celery import Celery\napp = Celery('old')\n")
+    (tmp_path / "proj/billing").mkdir(parents=True)
+    for package in ("proj", "proj/billing"):
+        (tmp_path / package / "__init__.py").touch()
     ran = run(*arguments, "worker", cwd=tmp_path)
     assert ran.code == 2
     assert all(part in ran.stderr for part in parts), ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_an_error_in_the_submodule_celery_is_shown(tmp_path: Path) -> None:
+    """`proj.celery` exists and breaks: that is what the reader must see."""
+    (tmp_path / "proj").mkdir()
+    (tmp_path / "proj/__init__.py").touch()
+    (tmp_path / "proj/celery.py").write_text("1 / 0\n")
+    ran = run("-A", "proj", "worker", cwd=tmp_path)
+    assert ran.code == 1
+    assert "ZeroDivisionError" in ran.stderr
 
 
 def test_a_broken_application_shows_where_it_breaks(tmp_path: Path) -> None:
@@ -262,6 +307,7 @@ def test_a_broken_application_shows_where_it_breaks(tmp_path: Path) -> None:
     [
         ("-D",),
         ("-B",),
+        ("--beat",),
         ("--purge",),
         ("--autoscale", "4,1"),
         ("--time-limit", "3"),
@@ -283,6 +329,15 @@ def test_what_is_not_supported_is_refused_by_name(tmp_path: Path, arguments: tup
     assert "not supported" in ran.stderr
 
 
+def test_the_refusal_of_beat_can_be_followed(tmp_path: Path) -> None:
+    """Celery's own beat would send to the old broker; cron and `send_task` work today."""
+    (tmp_path / "tasks.py").write_text(TASKS)
+    said = run("-A", "tasks", "worker", "-B", cwd=tmp_path).stderr
+    assert "leave it out" in said
+    assert "app.send_task" in said
+    assert "Celery's beat" not in said
+
+
 def test_meaningless_flags_of_start_scripts_are_accepted_with_one_notice(
     tmp_path: Path, sqlite_path: Path
 ) -> None:
@@ -298,3 +353,63 @@ def test_meaningless_flags_of_start_scripts_are_accepted_with_one_notice(
     notices = [line for line in process.log.read_text().splitlines() if "without effect" in line]
     assert len(notices) == 1
     assert "--without-gossip" in notices[0]
+
+
+HALF_MIGRATED = """
+from celery.exceptions import Ignore
+from river_compat.celery import Celery
+
+app = Celery("tasks")
+app.conf.update(
+    worker_prefetch_multiplier=1,
+    enable_utc=False,
+    broker_transport_options={"visibility_timeout": 60},
+    beat_schedule={
+        "sweep": {"task": "tasks.quick", "schedule": 60},
+        "mail": {"task": "tasks.quick", "schedule": 5},
+    },
+)
+
+
+@app.task
+def quick():
+    return "done"
+"""
+
+
+def warnings_of_a_start(site: Site) -> list[str]:
+    """What a worker logs at WARNING until it is ready to stop."""
+    log = site.folder / "lines.json"
+    with site.worker("--log-format", "json", "-f", str(log)) as process:
+        site.send("quick.delay()")
+        wait_for(lambda: site.rows() == [("completed", 1)], "the task")
+        process.signal(signal.SIGTERM)
+        assert process.exit_code() == 0
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    return [line["message"] for line in lines if line["level"] == "WARNING"]
+
+
+def test_a_start_says_once_what_does_nothing_here(tmp_path: Path, sqlite_path: Path) -> None:
+    """Periodic tasks, settings and imports of the old package: one line each, in this order."""
+    site = Site(tmp_path, f"sqlite:///{sqlite_path}")
+    (tmp_path / "tasks.py").write_text(HALF_MIGRATED)
+    schedule, settings, imports = warnings_of_a_start(site)
+    assert schedule.startswith("beat_schedule has 2 entries, and nothing here runs them yet.")
+    assert "app.send_task" in schedule
+    assert settings == (
+        "settings without effect here: broker_transport_options, enable_utc, worker_prefetch_multiplier"
+    )
+    assert "by tasks (Ignore of celery.exceptions)" in imports
+    assert "pip uninstall celery" in imports
+
+
+def test_a_clean_start_warns_of_nothing(tmp_path: Path, sqlite_path: Path) -> None:
+    """An installed Celery that nobody imports is no reason."""
+    assert warnings_of_a_start(Site(tmp_path, f"sqlite:///{sqlite_path}")) == []
+
+
+def test_other_commands_do_not_speak_of_settings(tmp_path: Path) -> None:
+    """A migration needs the application's database, not its settings."""
+    (tmp_path / "tasks.py").write_text(HALF_MIGRATED)
+    ran = run("-A", "tasks", "migrate", "up", cwd=tmp_path)
+    assert (ran.code, ran.stderr) == (0, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -44,6 +45,13 @@ def test_its_rows_are_right_by_plain_sql(finished: tuple[Path, Ran]) -> None:
     assert query(url, "SELECT customer FROM orders") == [("eve",)]
     mails = query(url, "SELECT json_extract(json(args), '$.task.args_repr') FROM river_job")
     assert not [text for (text,) in mails if "mal" in text]
+
+
+def test_the_file_alone_holds_the_rows(finished: tuple[Path, Ran], tmp_path: Path) -> None:
+    """Nothing is left in a write-ahead log beside it, so the one file may be copied or sent."""
+    folder, _ = finished
+    copy = shutil.copy(folder / ".river-demo/river.sqlite3", tmp_path)
+    assert Counter(query(f"sqlite:///{copy}", ROWS)) == EXPECTED
 
 
 def test_it_can_be_run_again(finished: tuple[Path, Ran]) -> None:

@@ -98,7 +98,7 @@ def test_the_joined_connection_ends_with_the_block(driver: Driver, application: 
 
     def insert_and_fail() -> None:
         with join(application):
-            with join(None):
+            with join(application):
                 Client(driver).insert(ARGS)
             assert joined() is application
             raise ZeroDivisionError
@@ -106,7 +106,14 @@ def test_the_joined_connection_ends_with_the_block(driver: Driver, application: 
     with pytest.raises(ZeroDivisionError):
         insert_and_fail()
     assert joined() is None
-    assert count_jobs(driver) == 1
+    application.rollback()
+    assert count_jobs(driver) == 0
+
+
+def test_none_is_no_connection() -> None:
+    """It would mean no transaction at all, which nobody writes a `with` for."""
+    with pytest.raises(AmbientTransactionError, match="not None"), join(None):
+        pytest.fail("nothing may run in here")
 
 
 def test_another_thread_does_not_inherit_the_connection(driver: Driver, application: Any) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 
 import click
 import pytest
 
 from river_compat.celery.app import setting_names
+from river_compat.cli.main import MISSING
+from river_compat.cli.notices import PERIODIC_WAY_OUT
 from tests.docs.command_tree import commands, invocations, problem
 from tests.docs.documents import ROOT, Document, documents, name_of
 
@@ -79,6 +82,20 @@ def _resolves(dotted: str) -> bool:
 
 
 @every_document
+def test_imports_that_a_diff_adds_can_be_made(document: Document) -> None:
+    """A reader who changes the lines as shown has a module that loads."""
+    added = [
+        line[1:].strip()
+        for block in document.blocks({"diff"})
+        for line in block.splitlines()
+        if line.startswith("+")
+    ]
+    for line in added:
+        if line.startswith("from river_"):
+            exec(line, {})  # noqa: S102 - the line is the document's
+
+
+@every_document
 def test_links_lead_somewhere(document: Document) -> None:
     """Every link inside the repository leads to a file and, where it names one, to a heading."""
     broken = []
@@ -110,6 +127,22 @@ def test_every_command_is_documented(path: tuple[str, ...], command: click.Comma
     for parameter in command.params:
         if isinstance(parameter, click.Option) and not parameter.hidden:
             assert max(parameter.opts, key=len) in CLI_REFERENCE.text, f"{heading} {parameter.opts}"
+
+
+def test_settings_that_nothing_uses_yet_are_listed_as_such() -> None:
+    """The list is the one that the worker's notice is made from."""
+    text = Document(ROOT / "docs/reference/settings.md").text
+    listed = text.partition("nothing uses them yet")[2].partition("Nothing runs")[0]
+    assert set(re.findall(r"`(\w+)`", listed)) == setting_names.NOT_USED_YET
+
+
+def test_messages_lead_to_a_section_of_the_guide() -> None:
+    """The notice of `beat_schedule` and the missing command `beat` name it."""
+    guide = Document(ROOT / "migration_guides/from-celery.md")
+    assert "periodic-tasks" in guide.anchors()
+    for text in (PERIODIC_WAY_OUT, MISSING["beat"]):
+        assert "'Periodic tasks'" in text
+        assert guide.path.relative_to(ROOT).as_posix() in text
 
 
 def test_every_setting_is_documented() -> None:

@@ -20,8 +20,16 @@ from river_core.db.statement import (
 )
 from river_core.errors import ConfigurationError
 
-OF_ONE_DIALECT = ("session_", "transaction_", "notification_", "client_lock_", "held_client_locks")
-"""What a driver asks of its own database, and the locks that only Postgres keeps."""
+OF_ONE_DIALECT = (
+    "session_",
+    "transaction_",
+    "notification_",
+    "client_lock_",
+    "held_client_locks",
+    "job_next_due",
+)
+"""What a driver asks of its own database, the locks that only Postgres keeps, and the time of the next job, which
+on Postgres comes with the claim."""
 
 
 def texts(dialect: Dialect, schema: str = "") -> dict[str, str]:

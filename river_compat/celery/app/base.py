@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from river_compat.celery import _state
@@ -22,6 +22,7 @@ from river_compat.celery.async_result import AsyncResult
 from river_compat.celery.backend import RowBackend
 from river_compat.celery.exceptions import AlwaysEagerIgnored, unsupported
 from river_compat.celery.local import PromiseProxy, Proxy, maybe_evaluate
+from river_compat.celery.not_yet import refuse_attribute
 from river_compat.celery.options import queue_name
 from river_compat.celery.priority import scheme_of
 from river_compat.celery.retries import add_autoretry
@@ -335,6 +336,12 @@ class Celery:
     def AsyncResult(self) -> Any:  # noqa: N802 - the name is Celery's
         """The class of result handles that belong to this application."""
         return type("AsyncResult", (AsyncResult,), {"app": self, "__module__": AsyncResult.__module__})
+
+    if not TYPE_CHECKING:  # type checkers report a missing attribute themselves
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse by name the attributes of Celery's application that are not here."""
+            refuse_attribute(self, name)
 
     def __repr__(self) -> str:
         """Show the name."""

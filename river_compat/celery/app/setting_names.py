@@ -138,6 +138,19 @@ NO_EFFECT_PREFIXES = (
     "redis_",
     "result_backend_",
 )
+NOT_USED_YET = frozenset(
+    {
+        "beat_cron_starting_deadline",
+        "beat_max_loop_interval",
+        "beat_scheduler",
+        "broker_connection_timeout",
+        "broker_pool_limit",
+        "enable_utc",
+        "result_extended",
+    }
+)
+"""Settings that are read and kept, but nothing asks for them; `beat_schedule` has a notice of its own."""
+
 SECTIONS = ("beat_", "broker_", "result_", "river_", "task_", "worker_", "security_", *NO_EFFECT_PREFIXES)
 
 DEFAULTS: dict[str, Any] = {**NO_EFFECT, **HONOURED}
@@ -227,6 +240,13 @@ def old_name(name: str) -> str:
 
 
 KNOWN = frozenset({*DEFAULTS, *REFUSED})
+
+
+def has_effect(name: str) -> bool:
+    """Whether anything here depends on a setting; True for names that are not Celery's."""
+    return not (name in NO_EFFECT or name in NOT_USED_YET or name.startswith(NO_EFFECT_PREFIXES))
+
+
 OF_OLD_NAME: dict[str, str] = {
     old_name(name): name for name in sorted(KNOWN) if not name.startswith("river_")
 }

@@ -6,7 +6,6 @@ defaults. The configuration object is read at the first use of a setting, not be
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import warnings
@@ -18,11 +17,10 @@ from river_compat.celery.app.config_source import read_source
 from river_compat.celery.app.setting_names import (
     DEFAULTS,
     KNOWN,
-    NO_EFFECT,
-    NO_EFFECT_PREFIXES,
     OF_OLD_NAME,
     REFUSED,
     SECURITY,
+    has_effect,
 )
 from river_compat.celery.exceptions import CeleryWarning, unsupported
 
@@ -30,7 +28,6 @@ HIDDEN = re.compile("API|TOKEN|KEY|SECRET|PASS|SIGNATURE|DATABASE|URL", re.IGNOR
 _ENVIRONMENT = {"broker_url": "CELERY_BROKER_URL", "result_backend": "CELERY_RESULT_BACKEND"}
 
 Source = Callable[[], Mapping[str, Any]]
-logger = logging.getLogger(__name__)
 
 
 class Settings(MutableMapping[str, Any]):
@@ -132,6 +129,15 @@ class Settings(MutableMapping[str, Any]):
         """Return what differs in origin from the defaults."""
         return {name: self[name] for name in self if self.is_set(name)}
 
+    def without_effect(self) -> list[str]:
+        """Return, sorted, the settings that differ from their default and do nothing here."""
+        unset = object()
+        return sorted(
+            name
+            for name, value in self.without_defaults().items()
+            if not has_effect(name) and value != DEFAULTS.get(name, unset)
+        )
+
     def table(self, with_defaults: bool = False, censored: bool = True) -> dict[str, Any]:
         """Return the settings as a dict; values whose names look secret are hidden."""
         values = dict(self) if with_defaults else self.without_defaults()
@@ -145,10 +151,8 @@ class Settings(MutableMapping[str, Any]):
         refusal = SECURITY if name.startswith("security_") else REFUSED.get(name)
         if refusal is not None and refusal.applies(value):
             raise unsupported(f"the setting {name}={value!r}", refusal.way_out)
-        if name in NO_EFFECT or name.startswith(NO_EFFECT_PREFIXES):
-            if self._first_time(name) and DEFAULTS.get(name, value) != value:
-                logger.warning("the setting %s has no effect here", name)
-        elif name not in KNOWN and not name.startswith("_") and self._first_time(name):
+        known = name in KNOWN or not has_effect(name)
+        if not known and not name.startswith("_") and self._first_time(name):
             text = f"no setting is named {name!r}{_nearest(name)}; it is kept as it is"
             warnings.warn(CeleryWarning(text), stacklevel=4)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, ParamSpec, T
 from river_compat.celery import _state
 from river_compat.celery.app.handlers import Handlers
 from river_compat.celery.eager import apply, apply_as_sent
-from river_compat.celery.exceptions import LATER, MaxRetriesExceededError, OperationalError, unsupported
+from river_compat.celery.exceptions import CANVAS, MaxRetriesExceededError, OperationalError, unsupported
 from river_compat.celery.request import Context
 from river_compat.celery.retries import OVERRIDE, merged_arguments
 from river_compat.celery.sending import send, task_options
@@ -198,7 +198,7 @@ class Task(Handlers, Generic[P, R]):
         With `throw`, or the setting `task_eager_propagates`, its exceptions are raised.
         """
         if link or link_error:
-            raise unsupported("link= and link_error=", LATER)
+            raise unsupported("link= and link_error=", CANVAS)
         raises = bool(self.app.conf.task_eager_propagates if throw is None else throw)
         fields = {"logfile": logfile, "loglevel": loglevel or 0, "headers": headers, "retries": retries or 0}
         return apply(self, args or (), kwargs or {}, task_id, raises, {**options, **fields})
@@ -264,7 +264,7 @@ class Task(Handlers, Generic[P, R]):
     # -- what comes with later issues
 
     def _canvas(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise unsupported("canvas (signatures, chains, groups, chords)", LATER)
+        raise unsupported("canvas (signatures, chains, groups, chords)", CANVAS)
 
     s = si = signature = subtask = map = starmap = chunks = replace = add_to_chord = _canvas
 

@@ -1,0 +1,186 @@
+"""Celery's names that are not here: each is refused by name, with what to do instead.
+
+Attributes of an application, names of the package `celery`, and its submodules. A refusal of an attribute
+is an AttributeError too, so `hasattr` answers no; one of a submodule is an ImportError.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import NoReturn
+
+from river_compat.celery.exceptions import (
+    CANVAS,
+    LATER,
+    UnsupportedAttribute,
+    UnsupportedModule,
+    unsupported,
+    unsupported_text,
+)
+
+PACKAGE = "river_compat.celery"
+NO_BROKER = "there is no broker; tasks are rows of the database"
+NO_PARTS = "this part of Celery does not exist here; leave it out"
+PERIODIC = f"{LATER}; let cron send each task with app.send_task(...)"
+SIGNALS = (
+    f"{LATER}; use the task's own handlers (before_start, on_success, on_failure, after_return), and run "
+    "what prepares the process where a task's module is imported"
+)
+START = "start workers with the command `river-compat worker`"
+RESULTS = f"{LATER}; keep the list of AsyncResults and call get() on each"
+OPERATIONS = f"{LATER}; stop workers by signals, and read and cancel rows with river_core's Client"
+
+APPLICATION: dict[str, str] = {
+    **dict.fromkeys(("Beat", "add_periodic_task"), PERIODIC),
+    **dict.fromkeys(("GroupResult", "ResultSet"), RESULTS),
+    **dict.fromkeys(("Worker", "WorkController", "start", "worker_main"), START),
+    **dict.fromkeys(("signature", "canvas"), CANVAS),
+    **dict.fromkeys(("control", "events"), OPERATIONS),
+    **dict.fromkeys(
+        ("on_after_configure", "on_after_finalize", "on_after_fork", "on_configure", "on_init"), SIGNALS
+    ),
+    **dict.fromkeys(
+        (
+            "amqp",
+            "broker_connection",
+            "connection",
+            "connection_for_read",
+            "connection_for_write",
+            "connection_or_acquire",
+            "default_connection",
+            "default_producer",
+            "pool",
+            "producer_or_acquire",
+            "producer_pool",
+            "select_queues",
+        ),
+        NO_BROKER,
+    ),
+    **dict.fromkeys(
+        (
+            "IS_WINDOWS",
+            "IS_macOS",
+            "Pickler",
+            "SYSTEM",
+            "amqp_cls",
+            "annotations",
+            "backend_cls",
+            "builtin_fixups",
+            "clock",
+            "control_cls",
+            "create_task_cls",
+            "either",
+            "events_cls",
+            "fixups",
+            "loader",
+            "loader_cls",
+            "log_cls",
+            "oid",
+            "prepare_config",
+            "registry_cls",
+            "steps",
+            "subclass_with_self",
+            "task_cls",
+            "thread_oid",
+            "type_checker",
+            "use_fast_trace_task",
+            "user_options",
+        ),
+        NO_PARTS,
+    ),
+    "bugreport": "the command `river-compat version` prints the versions in use",
+    "config_from_cmdline": "give settings in the code, by config_from_object or by the environment",
+    "config_from_envvar": "read the variable and call config_from_object with the module's name",
+    "configured": "settings are read at the first use; leave it out",
+    "log": "the worker sets logging up by worker_log_format and its like; use the standard library's logging",
+    "set_as_current": "call app.set_current()",
+    "setup_security": "signed messages do not exist here; restrict who may write to the database",
+    "uses_utc_timezone": "read app.timezone",
+}
+
+NAMES: dict[str, str] = dict.fromkeys(
+    (
+        "Signature",
+        "chain",
+        "chord",
+        "chunks",
+        "group",
+        "maybe_signature",
+        "signature",
+        "subtask",
+        "xmap",
+        "xstarmap",
+    ),
+    CANVAS,
+) | {"bugreport": APPLICATION["bugreport"], "maybe_patch_concurrency": START}
+
+MODULES: dict[str, str] = {
+    "app.amqp": NO_BROKER,
+    "app.annotations": NO_PARTS,
+    "app.autoretry": "give autoretry_for to the task",
+    "app.backends": "results are in the tasks' own rows; leave it out",
+    "app.builtins": CANVAS,
+    "app.control": OPERATIONS,
+    "app.defaults": NO_PARTS,
+    "app.events": OPERATIONS,
+    "app.routes": f"{LATER}; give queue= to the tasks or calls",
+    "app.utils": NO_PARTS,
+    "apps": START,
+    "backends": "results are in the tasks' own rows; leave it out",
+    "beat": PERIODIC,
+    "bin": START,
+    "bootsteps": NO_PARTS,
+    "canvas": CANVAS,
+    "concurrency": START,
+    "contrib": f"{LATER}; in tests set task_always_eager, or call task.apply()",
+    "events": OPERATIONS,
+    "fixups": NO_PARTS,
+    "loaders": NO_PARTS,
+    "platforms": NO_PARTS,
+    "schedules": PERIODIC,
+    "security": APPLICATION["setup_security"],
+    "signals": SIGNALS,
+    "worker": START,
+}
+
+
+def refuse_attribute(app: object, name: str) -> NoReturn:
+    """Raise for an attribute that an application does not have: by name where it is Celery's."""
+    way_out = APPLICATION.get(name)
+    if way_out is not None:
+        raise UnsupportedAttribute(unsupported_text(f"app.{name}", way_out))
+    raise AttributeError(f"{type(app).__name__!r} object has no attribute {name!r}", name=name, obj=app)
+
+
+def refuse_name(name: str) -> NoReturn:
+    """Raise for a name that the package does not have.
+
+    The refusal is no AttributeError: `from river_compat.celery import chain` would turn one into an
+    ImportError with another text.
+    """
+    if (way_out := NAMES.get(name) or MODULES.get(name)) is not None:
+        raise unsupported(name, way_out)
+    raise AttributeError(f"module {PACKAGE!r} has no attribute {name!r}", name=name)
+
+
+class RefusingFinder:
+    """The last finder of `sys.meta_path`: refuses the submodules above, and finds nothing."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+        """Raise UnsupportedModule for a submodule of Celery's that is not here."""
+        del path, target
+        if name.startswith(f"{PACKAGE}."):
+            way_out = MODULES.get(name.removeprefix(f"{PACKAGE}."))
+            if way_out is not None:
+                raise UnsupportedModule(
+                    unsupported_text(f"the module {name.removeprefix('river_compat.')}", way_out)
+                )
+
+    @classmethod
+    def install(cls) -> None:
+        """Append it; modules that exist are found before it is asked."""
+        if cls not in sys.meta_path:
+            sys.meta_path.append(cls)
