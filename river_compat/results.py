@@ -51,6 +51,10 @@ class RebuildError(Exception):
     """A stored exception names something that is no exception class (a sign of tampering)."""
 
 
+LEAVING = (SystemExit, KeyboardInterrupt, GeneratorExit)
+"""Never raised from a stored row: they would end the program that reads it."""
+
+
 def result_metadata(value: Any, serializer: str) -> dict[str, Any]:
     """Return the metadata that holds a task's return value; nothing for None.
 
@@ -140,7 +144,7 @@ def rebuild_exception(data: Mapping[str, Any], made_up_module: str) -> BaseExcep
     """
     name, module = str(data.get("exc_type")), data.get("exc_module")
     cls = _find_class(name, module)
-    if cls is None:
+    if cls is None or cls in LEAVING:
         cls = type(name, (Exception,), {"__module__": made_up_module})
     if not (isinstance(cls, type) and issubclass(cls, BaseException)):
         raise RebuildError(f"{module}.{name} was stored as an exception but is none")
@@ -167,5 +171,5 @@ def _arguments(data: Mapping[str, Any]) -> list[Any]:
 def _instance(cls: type[BaseException], arguments: list[Any]) -> BaseException:
     try:
         return cls(*arguments)
-    except Exception:  # noqa: BLE001 - a constructor with other parameters must not hide the failure
+    except BaseException:  # noqa: BLE001 - a constructor with other parameters must not hide the failure
         return Exception(f"{cls}({arguments})")

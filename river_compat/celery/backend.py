@@ -85,7 +85,9 @@ class RowBackend:
         return Rows(rows[0], rows[1] if len(rows) > 1 else None) if rows else None
 
     def _follow(self, row: JobRow, before: JobRow | None) -> Rows:
-        while (following := _retry_id(row)) is not None:
+        seen = {row.id}
+        while (following := _retry_id(row)) is not None and following not in seen:
+            seen.add(following)
             successor = task_rows.get_row(self.app.runtime.driver, following)
             if successor is None:
                 break
@@ -105,8 +107,13 @@ class RowBackend:
             return {**meta, "children": None, "date_done": None}
         row = rows.newest
         call = _call(row)
-        meta.update(self._facts(row, call))
-        meta.update(self._state(rows, _headers(call)))
+        try:
+            meta.update(self._facts(row, call))
+            meta.update(self._state(rows, _headers(call)))
+        except (TypeError, ValueError, AttributeError, errors.JobRowDecodeError) as error:
+            raise BackendGetMetaError(
+                f"the row {row.id} of task {task_id} cannot be read: {error}"
+            ) from error
         if meta["status"] in states.READY_STATES:
             meta["date_done"] = row.finalized_at
         return meta
@@ -220,7 +227,7 @@ def _retry_id(row: JobRow) -> int | None:
     if metadata.get(OUTCOME) != TaskOutcome.RETRIED:
         return None
     following = metadata.get(RETRY_ID)
-    return int(following) if isinstance(following, int | str) and str(following).isdigit() else None
+    return following if isinstance(following, int) and 0 < following < 2**63 else None
 
 
 def _call(row: JobRow) -> TaskCall | None:

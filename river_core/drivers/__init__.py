@@ -51,5 +51,11 @@ def _refusal(url: str, scheme: str) -> str:
     plain = scheme.partition("+")[0]
     if plain in POSTGRES_SCHEMES or plain == "sqlite":
         return f"{scheme}:// is SQLAlchemy's spelling; write {plain}:// instead"
-    shown = f"scheme {scheme!r}" if scheme else f"text {url!r}, which has no scheme,"
+    shown = f"scheme {scheme!r}" if scheme else f"{_shown(url)}, which has no scheme,"
     return f"the {shown} is not a database of River; use postgresql://, postgres:// or sqlite:///"
+
+
+def _shown(url: str) -> str:
+    """Return the text as it may be shown: one that may hold a password is not repeated."""
+    secret = "@" in url or "password" in url.lower()
+    return "text that was given" if secret else f"text {url!r}"

@@ -164,8 +164,12 @@ class PsycopgDriver:
 def _complete(conninfo: str, connect_timeout: float) -> str:
     try:
         given = conninfo_to_dict(conninfo)
-    except psycopg.Error as error:
-        raise ConfigurationError(f"the Postgres connection string cannot be read: {error}") from error
+    except psycopg.Error:
+        # libpq's own words quote the string, password included, so they are not repeated.
+        raise ConfigurationError(
+            "the Postgres connection string cannot be read; in a URL, special characters of the password are "
+            "written as %-codes (urllib.parse.quote)"
+        ) from None
     defaults = {**SESSION_DEFAULTS, "connect_timeout": max(2, int(connect_timeout))}
     return make_conninfo(conninfo, **{name: value for name, value in defaults.items() if name not in given})
 

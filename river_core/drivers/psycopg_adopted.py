@@ -68,6 +68,20 @@ def check_usable(raw: psycopg.Connection[Any]) -> None:
             "the joined connection's transaction has failed, so nothing can be inserted in it; roll it back "
             "first, or insert with enqueue='own'"
         )
+    _check_session(raw)
+
+
+def _check_session(raw: psycopg.Connection[Any]) -> None:
+    """Refuse what would keep us from reading the row that we insert, before it is inserted."""
+    style = raw.info.parameter_status("DateStyle") or "ISO"
+    if not style.startswith("ISO"):
+        raise AmbientTransactionError(
+            f"the joined connection has DateStyle {style!r}; psycopg reads only ISO"
+        )
+    if raw.info.parameter_status("client_encoding") == "SQL_ASCII":
+        raise AmbientTransactionError("the joined connection has client_encoding SQL_ASCII; set it to UTF8")
+    if raw.pgconn.pipeline_status:
+        raise AmbientTransactionError("the joined connection is in pipeline mode; leave the pipeline first")
 
 
 def is_same_address(conninfo: str, raw: psycopg.Connection[Any]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import psycopg
 import pytest
@@ -389,3 +390,31 @@ def test_the_error_of_a_missing_schema_is_rivers(database_url: str) -> None:
             with pytest.raises(DatabaseError, match="river_job"), join(application):
                 Client(driver).insert(ARGS)
             application.rollback()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [("-cdatestyle=German,DMY", "DateStyle"), ("-cclient_encoding=SQL_ASCII", "SQL_ASCII")],
+)
+def test_a_session_that_cannot_be_read_is_refused_before_the_insert(
+    postgres_driver: Driver, postgres_url: str, options: str, reason: str
+) -> None:
+    """Else the call would raise although its row is in the transaction."""
+    search_path = dict(parse_qsl(urlsplit(postgres_url).query))["options"]
+    url = postgres_url.partition("?")[0]
+    with psycopg.connect(url, options=f"{search_path} {options}") as connection, join(connection):
+        with pytest.raises(AmbientTransactionError, match=reason):
+            Client(postgres_driver).insert(ARGS)
+        connection.commit()
+    assert count_jobs(postgres_driver) == 0
+
+
+@pytest.mark.postgres
+def test_a_pipeline_is_refused_before_the_insert(postgres_driver: Driver, postgres_url: str) -> None:
+    """A pipeline gives no answer before its end."""
+    with psycopg.connect(postgres_url) as connection, join(connection):
+        with connection.pipeline(), pytest.raises(AmbientTransactionError, match="pipeline"):
+            Client(postgres_driver).insert(ARGS)
+        connection.commit()
+    assert count_jobs(postgres_driver) == 0

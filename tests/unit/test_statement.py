@@ -28,8 +28,8 @@ OF_ONE_DIALECT = (
     "held_client_locks",
     "job_next_due",
 )
-"""What a driver asks of its own database, the locks that only Postgres keeps, and the time of the next job, which
-on Postgres comes with the claim."""
+"""What a driver asks of its own database, the locks that only Postgres keeps, and when the next job falls
+due, which on Postgres comes with the claim."""
 
 
 def texts(dialect: Dialect, schema: str = "") -> dict[str, str]:
