@@ -4,7 +4,8 @@
     python -m benchmarks.drain --url URL             any database, `sqlite:///file` too
     python -m benchmarks.drain --jobs 50000 -c 10 --rounds 3
 
-The time of a drain runs from the first claim to the last finish, as the database saw them.
+The time of a drain runs from the first claim to the last finish, as the rows record them: the claim by the
+database's clock, the finish by the worker's, which are one machine's here.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def statements(url: str) -> list[tuple[Any, ...]]:
     query = """
         SELECT calls, rows, round(total_exec_time::numeric, 1), regexp_replace(query, '\\s+', ' ', 'g')
         FROM pg_stat_statements
-        WHERE query ILIKE '%river_%' ORDER BY calls DESC
+        WHERE query NOT ILIKE '%pg_stat_statements%' ORDER BY calls DESC
     """
     with psycopg.connect(url, autocommit=True) as connection:
         return connection.execute(query).fetchall()
