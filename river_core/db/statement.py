@@ -6,8 +6,9 @@ same names exist in both dialects. A driver runs statements and never learns wha
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -36,11 +37,16 @@ class Dialect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement, ready to run. `sql` names its parameters `@name`, as River's own files do."""
+    """One statement, ready to run. `sql` names its parameters `@name`, as River's own files do.
+
+    `prepared` False is for a statement whose best plan depends on its parameters: it is planned for them
+    each time, where a driver would otherwise keep one plan for all.
+    """
 
     name: str
     sql: str
     parameters: Mapping[str, Parameter]
+    prepared: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,18 @@ class Sql:
         if self.dialect is Dialect.POSTGRES:
             return moment.isoformat()
         return sqlite_time(moment)
+
+    def array(self, values: Iterable[str | int]) -> str:
+        """Return values as the text of an array: a literal of Postgres, whose planner reads it, or JSON."""
+        if self.dialect is Dialect.SQLITE:
+            return json.dumps(list(values), ensure_ascii=False)
+        return "{" + ",".join(_array_element(value) for value in values) + "}"
+
+
+def _array_element(value: str | int) -> str:
+    if isinstance(value, int):
+        return str(int(value))
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def sqlite_time(moment: datetime) -> str:

@@ -48,7 +48,8 @@ class OwnConnection:
     def fetch(self, statement: Statement) -> list[Row]:
         """Run a statement and return its rows."""
         try:
-            cursor = self.raw.execute(query(statement.sql), statement.parameters)
+            prepare = None if statement.prepared else False
+            cursor = self.raw.execute(query(statement.sql), statement.parameters, prepare=prepare)
             result = cursor.pgresult
             return cursor.fetchall() if result is not None and result.nfields else []
         except (psycopg.Error, UnicodeError) as error:

@@ -89,6 +89,21 @@ def fragments(dialect: Dialect) -> set[str]:
     return included
 
 
+@pytest.mark.parametrize(
+    ("values", "postgres", "sqlite"),
+    [
+        ([], "{}", "[]"),
+        ([1, -2], "{1,-2}", "[1, -2]"),
+        (["a", "NULL", "{,}", "é"], '{"a","NULL","{,}","é"}', '["a", "NULL", "{,}", "é"]'),
+        (['say "x"', "b\\c"], r'{"say \"x\"","b\\c"}', r'["say \"x\"", "b\\c"]'),
+    ],
+)
+def test_an_array_is_a_literal_or_json(values: list[int | str], postgres: str, sqlite: str) -> None:
+    """Texts are quoted, so that no character and no word means anything."""
+    assert Sql(Dialect.POSTGRES).array(values) == postgres
+    assert Sql(Dialect.SQLITE).array(values) == sqlite
+
+
 def test_an_unknown_statement_is_a_key_error() -> None:
     """It is a mistake in our own code."""
     with pytest.raises(KeyError):
