@@ -77,12 +77,12 @@ class JobRow:
     @property
     def args(self) -> dict[str, Any]:
         """The arguments; raises JobRowDecodeError when they are no JSON object."""
-        return _decode_object("args", self.encoded_args)
+        return decode_object("args", self.encoded_args)
 
     @property
     def metadata(self) -> dict[str, Any]:
         """The metadata; raises JobRowDecodeError when it is no JSON object."""
-        return _decode_object("metadata", self.encoded_metadata)
+        return decode_object("metadata", self.encoded_metadata)
 
     @property
     def tags(self) -> list[str]:
@@ -107,7 +107,8 @@ def _decode(column: str, text: str) -> Any:
         raise JobRowDecodeError(f"{column}: {error}") from error
 
 
-def _decode_object(column: str, text: str) -> dict[str, Any]:
+def decode_object(column: str, text: str) -> dict[str, Any]:
+    """Return the JSON object in a column; raises JobRowDecodeError for anything else."""
     value = _decode(column, text)
     if not isinstance(value, dict):
         raise JobRowDecodeError(f"{column}: a JSON object was expected, not {type(value).__name__}")

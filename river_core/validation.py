@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
@@ -15,6 +15,7 @@ from river_core.errors import ValidationError
 from river_core.job import JobState
 
 MAX_ATTEMPTS = 32_767
+MAX_LIMIT = 10_000
 MAX_NAME_LENGTH = 127
 MAX_QUEUE_LENGTH = 64
 MAX_TAG_LENGTH = 255
@@ -57,18 +58,39 @@ def is_portable_queue(name: str) -> bool:
 
 def priority(priority: Any) -> int:
     """Return a priority from 1, the first to run, to 4."""
-    return _in_range("priority", priority, PRIORITIES.start, PRIORITIES.stop - 1)
+    return in_range("priority", priority, PRIORITIES.start, PRIORITIES.stop - 1)
 
 
 def max_attempts(max_attempts: Any) -> int:
     """Return a number of attempts that fits into the column, 1 to 32767."""
-    return _in_range("max_attempts", max_attempts, 1, MAX_ATTEMPTS)
+    return in_range("max_attempts", max_attempts, 1, MAX_ATTEMPTS)
 
 
-def _in_range(name: str, value: Any, lowest: int, highest: int) -> int:
+def limit(limit: Any) -> int:
+    """Return how many rows a list gives at most, 1 to 10,000."""
+    return in_range("limit", limit, 1, MAX_LIMIT)
+
+
+def in_range(name: str, value: Any, lowest: int, highest: int) -> int:
+    """Return a whole number that lies in a range, both ends included."""
     if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
         raise ValidationError(f"{name} must be a whole number from {lowest} to {highest}, not {value!r}")
     return value
+
+
+def texts(name: str, values: Any) -> tuple[str, ...]:
+    """Return texts that the database can compare with; one text alone is a mistake."""
+    for value in members(name, values):
+        if not isinstance(value, str) or _UNSTORABLE.search(value):
+            raise ValidationError(f"{name} takes texts without NUL, not {value!r}")
+    return tuple(values)
+
+
+def members(name: str, values: Any) -> Collection[Any]:
+    """Return a list, tuple or set as it is."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Collection):
+        raise ValidationError(f"{name} takes a list, not {values!r}")
+    return values
 
 
 def tags(tags: Any) -> tuple[str, ...]:
@@ -89,17 +111,22 @@ def scheduled_at(moment: Any) -> datetime | None:
     """Return an aware time, in UTC, or None when none is given."""
     if moment is None:
         return None
+    utc = aware_time("scheduled_at", moment)
+    return None if utc == NO_TIME else utc
+
+
+def aware_time(name: str, moment: Any) -> datetime:
+    """Return an aware time in UTC."""
     if not isinstance(moment, datetime):
-        raise ValidationError(f"scheduled_at takes a datetime, not {moment!r}")
+        raise ValidationError(f"{name} takes a datetime, not {moment!r}")
     if moment.tzinfo is None or moment.utcoffset() is None:
         raise ValidationError(
-            f"scheduled_at {moment.isoformat()} has no time zone; give one, as datetime.now(UTC) + delay has"
+            f"{name} {moment.isoformat()} has no time zone; give one, as datetime.now(UTC) + delay has"
         )
     try:
-        utc = moment.astimezone(UTC)
+        return moment.astimezone(UTC)
     except OverflowError as error:
-        raise ValidationError(f"scheduled_at {moment.isoformat()} is outside the years 1 to 9999") from error
-    return None if utc == NO_TIME else utc
+        raise ValidationError(f"{name} {moment.isoformat()} is outside the years 1 to 9999") from error
 
 
 def state(state: Any) -> JobState:

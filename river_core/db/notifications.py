@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from river_core.db.statement import Sql, Statement
+from river_core.db.statement import Dialect, Sql, Statement
+from river_core.encoding import encode_json
 
 TOPIC_INSERT = "river_insert"
 TOPIC_CONTROL = "river_control"
+MAX_POSTGRES_PAYLOAD_BYTES = 7999
 
 
 def notify_many(sql: Sql, topic: str, payloads: Sequence[str]) -> Statement:
@@ -36,6 +38,17 @@ def pause_payload(queue: str) -> str:
 def resume_payload(queue: str) -> str:
     """Return what `river_control` says when a queue, or `*`, was resumed."""
     return _control(action="resume", queue=queue)
+
+
+def metadata_changed_payload(queue: str, metadata: str, dialect: Dialect) -> str:
+    """Return what `river_control` says when the metadata of a queue, JSON text, was replaced.
+
+    What Postgres could not send goes without the metadata; receivers then read the queue's row.
+    """
+    text = f'{{"action":"metadata_changed","metadata":{metadata},"queue":{encode_json(queue)}}}'
+    if dialect is Dialect.POSTGRES and len(text.encode()) > MAX_POSTGRES_PAYLOAD_BYTES:
+        return _control(action="metadata_changed", queue=queue)
+    return text
 
 
 def _control(**fields: str | int) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from river_core.db.statement import Sql, Statement
 from river_core.db.times import decode_time, decode_time_or_none
+from river_core.job import decode_object
 
 ALL_QUEUES = "*"
 
@@ -22,6 +23,11 @@ class QueueRow:
     encoded_metadata: str
     paused_at: datetime | None
     updated_at: datetime
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata, which means nothing to River; raises JobRowDecodeError when it is no JSON object."""
+        return decode_object("metadata", self.encoded_metadata)
 
 
 def decode_queue(row: Sequence[Any]) -> QueueRow:
@@ -55,3 +61,13 @@ def queue_pause(sql: Sql, name: str, now: datetime | None = None) -> Statement:
 def queue_resume(sql: Sql, name: str, now: datetime | None = None) -> Statement:
     """Resume a queue, or all for `*`; returns what was found (River: QueueResume)."""
     return sql.statement("queue_resume", name=name, now=sql.time(now))
+
+
+def queue_update(sql: Sql, name: str, metadata: str | None, now: datetime | None = None) -> Statement:
+    """Replace a queue's metadata by JSON text, unless it is None (River: QueueUpdate)."""
+    return sql.statement("queue_update", name=name, metadata=metadata, now=sql.time(now))
+
+
+def queue_name_list(sql: Sql, after: str, match: str, exclude: Iterable[str], limit: int) -> Statement:
+    """List the names of queues (River: QueueNameList)."""
+    return sql.statement("queue_name_list", after=after, match=match, exclude=sql.array(exclude), limit=limit)

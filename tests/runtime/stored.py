@@ -19,6 +19,7 @@ _POSTGRES = {
     "state": "@state::text::river_job_state",
     "attempted_by": "(SELECT array_agg(x) FROM jsonb_array_elements_text(@attempted_by::text::jsonb) AS x)",
     "errors": "(SELECT array_agg(x) FROM jsonb_array_elements(@errors::text::jsonb) AS x)",
+    "tags": "ARRAY(SELECT jsonb_array_elements_text(@tags::text::jsonb))",
     "unique_key": "@unique_key::bytea",
     "unique_states": "@unique_states::int::bit(8)",
 }

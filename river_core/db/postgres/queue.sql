@@ -44,3 +44,22 @@ SET paused_at = NULL,
     updated_at = CASE WHEN paused_at IS NULL THEN updated_at ELSE coalesce(@now::text::timestamptz, now()) END
 WHERE name = @name::text OR @name::text = '*'
 RETURNING /* INCLUDE: queue_columns */;
+
+-- name: queue_update
+-- Replaces the metadata of a queue by @metadata where it is given; its time moves in any case.
+UPDATE /* TEMPLATE: schema */river_queue
+SET metadata = coalesce(@metadata::text::jsonb, metadata),
+    updated_at = coalesce(@now::text::timestamptz, now())
+WHERE name = @name::text
+RETURNING /* INCLUDE: queue_columns */;
+
+-- name: queue_name_list
+-- The names of queues in order: up to @limit behind @after that hold @match, in upper or lower case, and are
+-- none of @exclude.
+SELECT name
+FROM /* TEMPLATE: schema */river_queue
+WHERE name COLLATE "C" > @after::text
+    AND strpos(lower(name), lower(@match::text)) > 0
+    AND name <> ALL (@exclude::text::text[])
+ORDER BY name COLLATE "C"
+LIMIT @limit::bigint;

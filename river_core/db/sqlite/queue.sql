@@ -52,3 +52,22 @@ SET paused_at = NULL,
     END
 WHERE name = @name OR @name = '*'
 RETURNING /* INCLUDE: queue_columns */;
+
+-- name: queue_update
+-- Replaces the metadata of a queue by @metadata where it is given; its time moves in any case.
+UPDATE /* TEMPLATE: schema */river_queue
+SET metadata = CASE WHEN @metadata IS NULL THEN metadata ELSE jsonb(@metadata) END,
+    updated_at = coalesce(@now, strftime('%Y-%m-%d %H:%M:%f', 'now'))
+WHERE name = @name
+RETURNING /* INCLUDE: queue_columns */;
+
+-- name: queue_name_list
+-- The names of queues in order: up to @limit behind @after that hold @match, in upper or lower case of English
+-- letters, and are none of @exclude.
+SELECT name
+FROM /* TEMPLATE: schema */river_queue
+WHERE name > @after
+    AND instr(lower(name), lower(@match)) > 0
+    AND name NOT IN (SELECT value FROM json_each(@exclude))
+ORDER BY name
+LIMIT @limit;
