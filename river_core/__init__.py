@@ -8,6 +8,7 @@
 
 from river_core.ambient import join
 from river_core.client import Client
+from river_core.db.queues import QueueRow
 from river_core.drivers import open_driver
 from river_core.errors import (
     AmbientTransactionError,
@@ -39,6 +40,9 @@ from river_core.insert import (
     JobArgs,
 )
 from river_core.job import AttemptError, JobRow, JobState
+from river_core.job_admin import QueueCount
+from river_core.job_list import JobDeleteManyParams, JobListCursor, JobListParams, JobListResult
+from river_core.job_update import JobUpdateParams
 from river_core.migrate import Migrator
 from river_core.notifier import Notifier
 from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Interrupted, Outcome, Snoozed
@@ -72,13 +76,18 @@ __all__ = [
     "Job",
     "JobArgs",
     "JobCancelError",
+    "JobDeleteManyParams",
     "JobInterruptedError",
+    "JobListCursor",
+    "JobListParams",
+    "JobListResult",
     "JobRow",
     "JobRowDecodeError",
     "JobRunningError",
     "JobSnoozeError",
     "JobState",
     "JobTimeoutError",
+    "JobUpdateParams",
     "MigrationError",
     "Migrator",
     "MissingSchemaError",
@@ -87,6 +96,8 @@ __all__ = [
     "OperationalError",
     "Outcome",
     "QueueConfig",
+    "QueueCount",
+    "QueueRow",
     "Registry",
     "RejectedValueError",
     "RiverError",

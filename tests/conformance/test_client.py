@@ -182,7 +182,7 @@ class TestRetry:
         "state", ["pending", "retryable", "scheduled", "cancelled", "completed", "discarded"]
     )
     def test_a_job_becomes_available_now(self, driver: Driver, state: str) -> None:
-        """Attempts and errors stay, the cancellation mark goes."""
+        """Checklist 151. Attempts and errors stay, the cancellation mark goes."""
         before = job_in(
             driver, JobState(state), attempt=2, scheduled_at=datetime.now(UTC) + timedelta(hours=1)
         )
@@ -193,7 +193,7 @@ class TestRetry:
         assert job.metadata == {"kept": 1.5}
 
     def test_a_cancelled_job_loses_its_mark(self, driver: Driver) -> None:
-        """Otherwise its next failure would cancel it again."""
+        """Checklist 151. Otherwise its next failure would cancel it again."""
         client = Client(driver)
         job = client.job_cancel(job_in(driver, JobState.AVAILABLE).id)
         assert "cancel_attempted_at" in job.metadata
@@ -201,32 +201,32 @@ class TestRetry:
 
     @pytest.mark.parametrize(("attempt", "expected"), [(24, 25), (25, 26), (30, 31), (32766, 32767)])
     def test_there_is_always_an_attempt_left(self, driver: Driver, attempt: int, expected: int) -> None:
-        """A spent budget grows by what is needed."""
+        """Checklist 151. A spent budget grows by what is needed."""
         job = job_in(driver, JobState.DISCARDED, attempt=attempt)
         assert Client(driver).job_retry(job.id).max_attempts == expected
 
     def test_the_last_possible_attempt_cannot_be_repeated(self, driver: Driver) -> None:
-        """The column ends there; the row is unchanged."""
+        """Checklist 151. The column ends there; the row is unchanged."""
         before = job_in(driver, JobState.DISCARDED, attempt=32767)
         with pytest.raises(ValidationError, match="32767"):
             Client(driver).job_retry(before.id)
         assert Client(driver).job_get(before.id) == before
 
     def test_a_running_job_and_one_that_is_due_stay_as_they_are(self, driver: Driver) -> None:
-        """Nothing is written and nobody is told."""
+        """Checklist 151. Nothing is written and nobody is told."""
         client = Client(driver)
         for before in (job_in(driver, JobState.RUNNING, attempt=1), job_in(driver, JobState.AVAILABLE)):
             assert heard_during(driver, lambda job=before: client.job_retry(job.id)) == []  # type: ignore[misc] # bound now
             assert client.job_get(before.id) == before
 
     def test_an_available_job_of_the_future_is_due_now(self, driver: Driver) -> None:
-        """Only its time changes."""
+        """Checklist 151. Only its time changes."""
         later = datetime.now(UTC) + timedelta(hours=1)
         job = Client(driver).insert(ARGS, state=JobState.AVAILABLE, scheduled_at=later).job
         assert Client(driver).job_retry(job.id).scheduled_at < later
 
     def test_the_queues_workers_are_woken(self, driver: Driver) -> None:
-        """As after an insert."""
+        """Checklist 151. As after an insert."""
         job = job_in(driver, JobState.DISCARDED, attempt=1)
         heard = heard_during(driver, lambda: Client(driver).job_retry(job.id))
         assert [(item.topic, json.loads(item.payload)) for item in heard] == [
@@ -234,7 +234,7 @@ class TestRetry:
         ]
 
     def test_a_taken_unique_key_is_a_conflict(self, driver: Driver) -> None:
-        """The error names the job; its row is unchanged."""
+        """Checklist 151. The error names the job; its row is unchanged."""
         client = Client(driver)
         params = InsertParams("some_kind", "{}", unique_key=b"k" * 32, unique_states=245)
         old = client.job_cancel(client.insert_params([params])[0].job.id)
@@ -250,14 +250,14 @@ class TestDelete:
 
     @pytest.mark.parametrize("state", sorted(set(JobState) - {JobState.RUNNING}))
     def test_a_job_that_does_not_run_is_deleted_and_returned(self, driver: Driver, state: JobState) -> None:
-        """Whatever its state."""
+        """Checklist 150. Whatever its state."""
         job = job_in(driver, state)
         assert Client(driver).job_delete(job.id) == job
         with pytest.raises(NotFoundError):
             Client(driver).job_get(job.id)
 
     def test_a_running_job_is_kept(self, driver: Driver) -> None:
-        """The text says what to do first."""
+        """Checklist 150. The text says what to do first."""
         job = job_in(driver, JobState.RUNNING, attempt=1)
         with pytest.raises(JobRunningError, match="cancel it first"):
             Client(driver).job_delete(job.id)

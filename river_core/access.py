@@ -1,0 +1,52 @@
+"""How a client's calls reach the database: on the joined connection, on a given one or on our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from river_core.clock import Clock, SystemClock
+from river_core.db.statement import Sql
+from river_core.drivers.base import Connection, Driver
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One connection with what its statements need. The database's clock counts, unless a test set one."""
+
+    connection: Connection
+    sql: Sql
+    clock: Clock
+
+    @property
+    def now(self) -> datetime | None:
+        """The time of a clock that a test set; None lets the database say what time it is."""
+        return None if isinstance(self.clock, SystemClock) else self.clock.now()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Opens sessions of one database."""
+
+    driver: Driver
+    clock: Clock
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Lend the connection that was given to `river_core.join`, else one of our own."""
+        joined = self.driver.ambient()
+        if joined is not None:
+            yield Session(joined, self.driver.sql, self.clock)
+            return
+        with self.driver.connect() as own:
+            yield Session(own, self.driver.sql, self.clock)
+
+    def session_on(self, connection: Any) -> Session:
+        """Adopt a connection of the driver's library, whose open transaction the caller ends.
+
+        Raises AmbientTransactionError for one that cannot be used.
+        """
+        return Session(self.driver.adopt(connection), self.driver.sql, self.clock)
