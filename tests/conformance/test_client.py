@@ -225,6 +225,20 @@ class TestRetry:
         job = Client(driver).insert(ARGS, state=JobState.AVAILABLE, scheduled_at=later).job
         assert Client(driver).job_retry(job.id).scheduled_at < later
 
+    @pytest.mark.postgres
+    def test_a_retry_in_an_older_transaction_leaves_a_newer_one(
+        self, postgres_driver: Driver, postgres_url: str
+    ) -> None:
+        """Checklist 94 and 151. Postgres' now is the start of the transaction, before the other retry."""
+        job = job_in(postgres_driver, JobState.DISCARDED, attempt=1)
+        client = Client(postgres_driver)
+        with application_connection(postgres_url) as application:
+            application.execute("SELECT now()")
+            retried = client.job_retry(job.id)
+            assert client.job_retry_tx(application, job.id) == retried
+            application.commit()
+        assert client.job_get(job.id) == retried
+
     def test_the_queues_workers_are_woken(self, driver: Driver) -> None:
         """Checklist 151. As after an insert."""
         job = job_in(driver, JobState.DISCARDED, attempt=1)

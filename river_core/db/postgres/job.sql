@@ -147,7 +147,8 @@ RETURNING /* INCLUDE: job_columns */;
 
 -- name: job_retry
 -- Makes a job available now, without a cancellation mark and with an attempt left. Gives no row for a job
--- that runs, that is due already, or that has no further attempt number.
+-- that runs, that is due already, or that has no further attempt number. Whether it is due goes by the clock, not
+-- by the start of the transaction: a job that another retry made due meanwhile stays as that one left it.
 UPDATE /* TEMPLATE: schema */river_job
 SET state = 'available',
     scheduled_at = coalesce(@now::text::timestamptz, now()),
@@ -156,7 +157,7 @@ SET state = 'available',
     metadata = metadata - 'cancel_attempted_at'
 WHERE id = @id::bigint
   AND state <> 'running'
-  AND NOT (state = 'available' AND scheduled_at <= coalesce(@now::text::timestamptz, now()))
+  AND NOT (state = 'available' AND scheduled_at <= coalesce(@now::text::timestamptz, clock_timestamp()))
   AND attempt < 32767
 RETURNING /* INCLUDE: job_columns */;
 
