@@ -46,10 +46,13 @@ from river_core.job_update import JobUpdateParams
 from river_core.migrate import Migrator
 from river_core.notifier import Notifier
 from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Interrupted, Outcome, Snoozed
+from river_core.periodic import PeriodicJob, PeriodicJobs
+from river_core.schedule import CronSchedule, IntervalSchedule, NeverSchedule, Schedule
 from river_core.task import Job, Registry, Task
 from river_core.unique import UniqueOpts
 from river_core.worker.config import WorkerConfig
 from river_core.worker.events import Event, EventKind
+from river_core.worker.maintenance.custom import MaintenanceTask
 from river_core.worker.process import run_worker
 from river_core.worker.producer import QueueConfig
 from river_core.worker.worker import Worker
@@ -62,6 +65,7 @@ __all__ = [
     "Completed",
     "ConfigurationError",
     "ControlFlow",
+    "CronSchedule",
     "DatabaseError",
     "EncodedArgs",
     "Event",
@@ -73,6 +77,7 @@ __all__ = [
     "InsertParams",
     "InsertResult",
     "Interrupted",
+    "IntervalSchedule",
     "Job",
     "JobArgs",
     "JobCancelError",
@@ -88,19 +93,24 @@ __all__ = [
     "JobState",
     "JobTimeoutError",
     "JobUpdateParams",
+    "MaintenanceTask",
     "MigrationError",
     "Migrator",
     "MissingSchemaError",
+    "NeverSchedule",
     "NotFoundError",
     "Notifier",
     "OperationalError",
     "Outcome",
+    "PeriodicJob",
+    "PeriodicJobs",
     "QueueConfig",
     "QueueCount",
     "QueueRow",
     "Registry",
     "RejectedValueError",
     "RiverError",
+    "Schedule",
     "Snoozed",
     "Task",
     "UniqueConflictError",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Literal
 
 from river_core import validation
@@ -126,14 +127,25 @@ class Client(JobCalls, QueueCalls):
             self._check_known(row)
         return self._insert(rows, enqueue)
 
+    def row_to_insert(self, args: JobArgs, insert_opts: InsertOpts | None, now: datetime) -> InsertParams:
+        """Return the checked row that an insert of this job would write; nothing is written.
+
+        `now`, aware, decides the period of a unique job. Raises as `insert`.
+        """
+        params = insert_params(args, insert_opts or _NO_OPTIONS, self._defaults, now)
+        self._check_known(params)
+        return params
+
+    def insert_rows_on(self, connection: Connection, rows: Sequence[InsertParams]) -> list[InsertResult]:
+        """Write checked rows in the open transaction of one of the driver's connections."""
+        return self._insert_on(connection, _not_empty(rows))
+
     def close(self) -> None:
         """Close the driver's connections; harmless twice."""
         self.driver.close()
 
     def _params(self, args: JobArgs, opts: InsertOpts) -> InsertParams:
-        params = insert_params(args, opts, self._defaults, self._clock.now())
-        self._check_known(params)
-        return params
+        return self.row_to_insert(args, opts, self._clock.now())
 
     def _check_known(self, row: InsertParams) -> None:
         if self._registry is not None and self._registry.get(row.kind) is None:

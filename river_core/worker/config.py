@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from river_core.clock import Clock, SystemClock
-from river_core.errors import ConfigurationError
+from river_core.errors import ConfigurationError, ValidationError
+from river_core.periodic import PeriodicJob, PeriodicJobs
 from river_core.retry import DefaultRetryPolicy, RetryPolicy
+from river_core.schedule import Schedule, as_next
+from river_core.worker.maintenance.custom import MaintenanceTask, interval_of
+from river_core.worker.maintenance.reindexer import TIMEOUT_SECONDS, UNLIMITED, MidnightSchedule
 from river_core.worker.producer import Pacing, QueueConfig
 
 MAX_ID_CHARACTERS = 100
@@ -21,6 +25,9 @@ class WorkerConfig:
     number. `notify_kind` names the job kind whose finished ids are announced on `river_python_done`.
     `claim_ahead` lets short jobs wait, claimed, behind busy slots; they are given back when a slow one
     comes between. `main_thread` runs jobs in the thread that calls `Worker.run_jobs`, one at a time.
+
+    While it leads, a worker inserts `periodic_jobs` and runs `maintenance_services`. `reindexer_index_names`
+    None rebuilds River's own indexes, an empty list none; `reindexer_timeout` of -1 or None is without limit.
     """
 
     queues: Mapping[str, QueueConfig | int] = field(default_factory=dict)
@@ -34,6 +41,11 @@ class WorkerConfig:
     rescue_stuck_jobs_after: float = 3600.0
     poll_only: bool = False
     leader_election_disabled: bool = False
+    periodic_jobs: Sequence[PeriodicJob] = ()
+    maintenance_services: Sequence[MaintenanceTask] = ()
+    reindexer_schedule: Schedule | None = None
+    reindexer_index_names: Sequence[str] | None = None
+    reindexer_timeout: float | None = TIMEOUT_SECONDS
     notify_kind: str | None = None
     claim_ahead: bool = False
     main_thread: bool = False
@@ -53,6 +65,25 @@ class WorkerConfig:
             raise ConfigurationError("rescue_stuck_jobs_after must not be shorter than job_timeout")
         for name in self.queues:
             self.pacing(name)
+        self._check_maintenance()
+
+    def _check_maintenance(self) -> None:
+        try:
+            PeriodicJobs(self.periodic_jobs, may_lead=not self.leader_election_disabled)
+            as_next(self.reindexer_schedule or MidnightSchedule())
+        except ValidationError as error:
+            raise ConfigurationError(str(error)) from error
+        for service in self.maintenance_services:
+            interval_of(service)
+        if isinstance(self.reindexer_index_names, str):
+            raise ConfigurationError(
+                f"reindexer_index_names takes a list of names, not {self.reindexer_index_names!r}"
+            )
+        timeout = self.reindexer_timeout
+        if timeout is not None and timeout != UNLIMITED and not timeout > 0:
+            raise ConfigurationError(
+                f"reindexer_timeout must be more than 0 seconds, or -1 or None for no limit, not {timeout!r}"
+            )
 
     def queue(self, name: str) -> QueueConfig:
         """Return the configuration of a queue, whichever way it was given."""

@@ -16,6 +16,7 @@ from river_core.drivers.base import Driver
 from river_core.inserting import InsertNotifyLimiter
 from river_core.job import JobState
 from river_core.notifier import TOPIC_LEADERSHIP, Notifier, Payload
+from river_core.periodic import PeriodicJobs
 from river_core.service import Service
 from river_core.task import Registry
 from river_core.worker.attendant import Attendant
@@ -47,6 +48,7 @@ class Context:
     limiter: InsertNotifyLimiter
     events: EventBus
     written: Written
+    periodic_jobs: PeriodicJobs
 
 
 class Parts:
@@ -104,9 +106,15 @@ class Parts:
                 rescue_after=config.rescue_stuck_jobs_after,
                 job_timeout=config.job_timeout,
                 retry_policy=config.retry_policy,
+                reindexer_schedule=config.reindexer_schedule,
+                reindexer_index_names=config.reindexer_index_names,
+                reindexer_timeout=config.reindexer_timeout,
+                custom=config.maintenance_services,
             ),
             allow=context.limiter.allowed_queues,
             clock=config.clock,
+            client=context.client,
+            periodic_jobs=context.periodic_jobs,
         )
         return Elector(context.driver, self.id, self.notifier, maintenance.start, lambda: _stop(maintenance))
 

@@ -17,6 +17,7 @@ from river_core.drivers.base import Driver
 from river_core.errors import ConfigurationError, RiverError
 from river_core.inserting import InsertNotifyLimiter
 from river_core.job import JobRow, JobState
+from river_core.periodic import PeriodicJobs
 from river_core.task import Registry
 from river_core.worker.completer import Completion
 from river_core.worker.config import WorkerConfig
@@ -42,6 +43,8 @@ class Worker:
         self.events = EventBus()
         self.limiter = InsertNotifyLimiter()
         self.client = Client(driver, registry=registry, clock=config.clock, limiter=self.limiter)
+        self.periodic_jobs = PeriodicJobs(config.periodic_jobs, may_lead=not config.leader_election_disabled)
+        """The jobs that this worker inserts while it leads; may be changed at any time."""
         self.interrupted = False
         """Whether a stop had to interrupt or give back jobs, or could not write what they did."""
         self._stop_lock = threading.Lock()
@@ -77,6 +80,7 @@ class Worker:
                 self.limiter,
                 self.events,
                 self._written,
+                self.periodic_jobs,
             )
         )
         try:
