@@ -53,6 +53,7 @@ from river_core.unique import UniqueOpts
 from river_core.worker.config import WorkerConfig
 from river_core.worker.events import Event, EventKind
 from river_core.worker.maintenance.custom import MaintenanceTask
+from river_core.worker.maintenance.rescuer import UnknownKinds
 from river_core.worker.process import run_worker
 from river_core.worker.producer import QueueConfig
 from river_core.worker.worker import Worker
@@ -116,6 +117,7 @@ __all__ = [
     "UniqueConflictError",
     "UniqueOpts",
     "UnknownJobKindError",
+    "UnknownKinds",
     "ValidationError",
     "Worker",
     "WorkerConfig",

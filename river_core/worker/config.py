@@ -11,10 +11,16 @@ from river_core.periodic import PeriodicJob, PeriodicJobs
 from river_core.retry import DefaultRetryPolicy, RetryPolicy
 from river_core.schedule import Schedule, as_next
 from river_core.worker.maintenance.custom import MaintenanceTask, interval_of
+from river_core.worker.maintenance.group import MaintenanceConfig
+from river_core.worker.maintenance.job_cleaner import DAY_SECONDS, Retention
 from river_core.worker.maintenance.reindexer import TIMEOUT_SECONDS, UNLIMITED, MidnightSchedule
+from river_core.worker.maintenance.rescuer import UnknownKinds
+from river_core.worker.maintenance.service import QUERY_SECONDS
 from river_core.worker.producer import Pacing, QueueConfig
 
 MAX_ID_CHARACTERS = 100
+JOB_TIMEOUT_SECONDS = 60.0
+RESCUE_AFTER_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,9 @@ class WorkerConfig:
     `claim_ahead` lets short jobs wait, claimed, behind busy slots; they are given back when a slow one
     comes between. `main_thread` runs jobs in the thread that calls `Worker.run_jobs`, one at a time.
 
+    A `job_timeout` of 0 is River's 60 seconds, of None or -1 no limit. `rescue_stuck_jobs_after` 0 is an
+    hour, or an hour more than a `job_timeout` that was given. Retention of None or -1 keeps jobs forever.
+
     While it leads, a worker inserts `periodic_jobs` and runs `maintenance_services`. `reindexer_index_names`
     None rebuilds River's own indexes, an empty list none; `reindexer_timeout` of -1 or None is without limit.
     """
@@ -36,9 +45,14 @@ class WorkerConfig:
     fetch_cooldown: float = 0.1
     fetch_poll_interval: float = 1.0
     fetch_only_known_kinds: bool = False
-    job_timeout: float | None = 60.0
+    job_timeout: float | None = 0.0
     retry_policy: RetryPolicy = field(default_factory=DefaultRetryPolicy)
-    rescue_stuck_jobs_after: float = 3600.0
+    rescue_stuck_jobs_after: float = 0.0
+    rescue_unknown_kinds: UnknownKinds = UnknownKinds.RETRY
+    cancelled_job_retention_period: float | None = DAY_SECONDS
+    completed_job_retention_period: float | None = DAY_SECONDS
+    discarded_job_retention_period: float | None = 7 * DAY_SECONDS
+    job_cleaner_timeout: float = QUERY_SECONDS
     poll_only: bool = False
     leader_election_disabled: bool = False
     periodic_jobs: Sequence[PeriodicJob] = ()
@@ -52,14 +66,15 @@ class WorkerConfig:
     clock: Clock = field(default_factory=SystemClock)
 
     def __post_init__(self) -> None:
-        """Raise ConfigurationError naming the option that is wrong."""
+        """Fill in what follows from other options; raise ConfigurationError naming one that is wrong."""
+        self._fill_in()
         if not self.queues:
             raise ConfigurationError("a worker needs at least one queue: queues={'default': 10}")
         if self.id is not None and not 1 <= len(self.id) <= MAX_ID_CHARACTERS:
             raise ConfigurationError(f"id must have 1 to {MAX_ID_CHARACTERS} characters, not {len(self.id)}")
         if self.job_timeout is not None and self.job_timeout < 0:
             raise ConfigurationError(
-                f"job_timeout must be 0 or more seconds, or None, not {self.job_timeout}"
+                f"job_timeout must be 0 or more seconds, or None or -1 for no limit, not {self.job_timeout}"
             )
         if self.rescue_stuck_jobs_after < (self.job_timeout or 0):
             raise ConfigurationError("rescue_stuck_jobs_after must not be shorter than job_timeout")
@@ -67,7 +82,19 @@ class WorkerConfig:
             self.pacing(name)
         self._check_maintenance()
 
+    def _fill_in(self) -> None:
+        given = self.job_timeout
+        if given in (0, UNLIMITED):
+            object.__setattr__(self, "job_timeout", JOB_TIMEOUT_SECONDS if given == 0 else None)
+        if self.rescue_stuck_jobs_after == 0:
+            object.__setattr__(self, "rescue_stuck_jobs_after", RESCUE_AFTER_SECONDS + max(given or 0, 0))
+
     def _check_maintenance(self) -> None:
+        self.maintenance()
+        if not self.job_cleaner_timeout > 0:
+            raise ConfigurationError(
+                f"job_cleaner_timeout must be more than 0 seconds, not {self.job_cleaner_timeout!r}"
+            )
         try:
             PeriodicJobs(self.periodic_jobs, may_lead=not self.leader_election_disabled)
             as_next(self.reindexer_schedule or MidnightSchedule())
@@ -84,6 +111,31 @@ class WorkerConfig:
             raise ConfigurationError(
                 f"reindexer_timeout must be more than 0 seconds, or -1 or None for no limit, not {timeout!r}"
             )
+
+    def maintenance(self) -> MaintenanceConfig:
+        """Return the part of it that the leader's services need."""
+        try:
+            unknown_kinds = UnknownKinds(self.rescue_unknown_kinds)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"rescue_unknown_kinds is {', '.join(UnknownKinds)}, not {self.rescue_unknown_kinds!r}"
+            ) from error
+        return MaintenanceConfig(
+            rescue_after=self.rescue_stuck_jobs_after,
+            rescue_unknown_kinds=unknown_kinds,
+            job_timeout=self.job_timeout,
+            retry_policy=self.retry_policy,
+            retention=Retention(
+                self.cancelled_job_retention_period,
+                self.completed_job_retention_period,
+                self.discarded_job_retention_period,
+            ),
+            cleaner_timeout=self.job_cleaner_timeout,
+            reindexer_schedule=self.reindexer_schedule,
+            reindexer_index_names=self.reindexer_index_names,
+            reindexer_timeout=self.reindexer_timeout,
+            custom=self.maintenance_services,
+        )
 
     def queue(self, name: str) -> QueueConfig:
         """Return the configuration of a queue, whichever way it was given."""

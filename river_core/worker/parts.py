@@ -27,7 +27,7 @@ from river_core.worker.events import EventBus
 from river_core.worker.executor import Executor
 from river_core.worker.identity import LOCKED, POLL_ONLY, client_id, marked_id
 from river_core.worker.liveness import LivenessLock, lockable
-from river_core.worker.maintenance.group import MaintenanceConfig, MaintenanceServices
+from river_core.worker.maintenance.group import MaintenanceServices
 from river_core.worker.orphans import OrphanWatch
 from river_core.worker.producer import Producer
 from river_core.worker.recovery import Recovery
@@ -102,15 +102,7 @@ class Parts:
         maintenance = MaintenanceServices(
             context.driver,
             context.registry,
-            MaintenanceConfig(
-                rescue_after=config.rescue_stuck_jobs_after,
-                job_timeout=config.job_timeout,
-                retry_policy=config.retry_policy,
-                reindexer_schedule=config.reindexer_schedule,
-                reindexer_index_names=config.reindexer_index_names,
-                reindexer_timeout=config.reindexer_timeout,
-                custom=config.maintenance_services,
-            ),
+            config.maintenance(),
             allow=context.limiter.allowed_queues,
             clock=config.clock,
             client=context.client,
