@@ -244,10 +244,13 @@ class PeriodicEnqueuer(Service):
         try:
             self._write(due)
         except Exception as error:
-            if len(due) > 1 and not _is_outage(error):
+            if _is_outage(error):
+                logger.warning("%d periodic jobs were not inserted and stay due: %s", len(due), error)
+                return False
+            if len(due) > 1:
                 succeeded = [self._insert_all([prepared]) for prepared in due]
                 return all(succeeded)
-            logger.exception("%d periodic jobs were not inserted and stay due", len(due))
+            logger.exception("a periodic job was refused and stays due", extra=_facts(due[0].run.plan.job))
             return False
         for prepared in due:
             self._advance(prepared.run)
