@@ -3,7 +3,7 @@
 `open_driver` gives a driver for a database URL, `Client` inserts and manages jobs, `Worker` runs them,
 `Migrator` makes the schema. Public are the names here and, for adapters, the modules `errors`,
 `insert`, `job`, `outcome`, `decide`, `task`, `task_rows`, `encoding`, `notifier`, `trailing`, `migrate`,
-`ambient`, `client` and `drivers.base`; everything else may change.
+`ambient`, `client`, `plugins`, `resumable` and `drivers.base`; everything else may change.
 """
 
 from river_core.ambient import join
@@ -26,6 +26,7 @@ from river_core.errors import (
     NotFoundError,
     OperationalError,
     RejectedValueError,
+    ResumableError,
     RiverError,
     UniqueConflictError,
     UnknownJobKindError,
@@ -42,16 +43,19 @@ from river_core.insert import (
 from river_core.job import AttemptError, JobRow, JobState
 from river_core.job_admin import QueueCount
 from river_core.job_list import JobDeleteManyParams, JobListCursor, JobListParams, JobListResult
+from river_core.job_tx import job_checkpoint, job_complete_tx
 from river_core.job_update import JobUpdateParams
+from river_core.joblog import LogWriter, PersistedLogs
 from river_core.migrate import Migrator
 from river_core.notifier import Notifier
 from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Interrupted, Outcome, Snoozed
 from river_core.periodic import PeriodicJob, PeriodicJobs
+from river_core.plugins import FinalizeAction, Metric, Plugin
 from river_core.schedule import CronSchedule, IntervalSchedule, NeverSchedule, Schedule
 from river_core.task import Job, Registry, Task
 from river_core.unique import UniqueOpts
 from river_core.worker.config import WorkerConfig
-from river_core.worker.events import Event, EventKind
+from river_core.worker.events import Event, EventKind, JobStatistics
 from river_core.worker.maintenance.custom import MaintenanceTask
 from river_core.worker.maintenance.rescuer import UnknownKinds
 from river_core.worker.process import run_worker
@@ -72,6 +76,7 @@ __all__ = [
     "Event",
     "EventKind",
     "Failed",
+    "FinalizeAction",
     "FollowUp",
     "InsertManyParams",
     "InsertOpts",
@@ -92,9 +97,12 @@ __all__ = [
     "JobRunningError",
     "JobSnoozeError",
     "JobState",
+    "JobStatistics",
     "JobTimeoutError",
     "JobUpdateParams",
+    "LogWriter",
     "MaintenanceTask",
+    "Metric",
     "MigrationError",
     "Migrator",
     "MissingSchemaError",
@@ -105,11 +113,14 @@ __all__ = [
     "Outcome",
     "PeriodicJob",
     "PeriodicJobs",
+    "PersistedLogs",
+    "Plugin",
     "QueueConfig",
     "QueueCount",
     "QueueRow",
     "Registry",
     "RejectedValueError",
+    "ResumableError",
     "RiverError",
     "Schedule",
     "Snoozed",
@@ -121,6 +132,8 @@ __all__ = [
     "ValidationError",
     "Worker",
     "WorkerConfig",
+    "job_checkpoint",
+    "job_complete_tx",
     "join",
     "open_driver",
     "run_worker",

@@ -9,13 +9,14 @@ else in one of its own. A client may be used from any thread and goes on after a
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
 from river_core import validation
 from river_core.access import Access
+from river_core.ambient import join
 from river_core.client_jobs import JobCalls
 from river_core.client_queues import QueueCalls
 from river_core.clock import Clock, SystemClock
@@ -31,8 +32,10 @@ from river_core.insert import (
     JobArgs,
 )
 from river_core.insert_options import InsertDefaults, check_params, insert_params
+from river_core.insert_plugins import insert_with_plugins
 from river_core.inserting import InsertNotifyLimiter, available_queues, insert_many
 from river_core.keywords import options
+from river_core.plugins import PluginSet
 from river_core.task import Registry
 from river_core.trailing import TrailingNotifications
 
@@ -62,13 +65,14 @@ class Client(JobCalls, QueueCalls):
         lenient_queue_names: bool = False,
         limiter: InsertNotifyLimiter | None = None,
         trailing: TrailingNotifications | None = None,
+        plugins: Iterable[object] = (),
     ) -> None:
         """Take the defaults of all inserts; raises ConfigurationError for one that River refuses.
 
         With a `registry`, kinds that it does not know are refused. `lenient_queue_names` takes any name
         that the database does and warns once about one that River's other clients refuse. A `limiter`
         may be shared with others that insert in this process; `trailing` announces a moment later what
-        the limiter holds back, else the workers' poll finds it.
+        the limiter holds back, else the workers' poll finds it. `plugins` see every insert.
         """
         try:
             validation.queue(queue, lenient_queue_names)
@@ -80,6 +84,8 @@ class Client(JobCalls, QueueCalls):
         self._trailing = trailing
         self._defaults = InsertDefaults(queue, max_attempts, lenient_queue_names)
         self._registry = None if skip_unknown_job_check else registry
+        given = PluginSet(plugins, registry)
+        self._plugins = given if given.plugins or registry is not None else None
         self._clock = clock or SystemClock()
         self._access = Access(driver, self._clock)
         self._fixed_time = not isinstance(self._clock, SystemClock)
@@ -163,6 +169,8 @@ class Client(JobCalls, QueueCalls):
         adopted = self._ambient(enqueue)
         if adopted is not None:
             return self._insert_on(adopted, rows)
+        if self._plugins is not None and self._plugins.any:
+            return self._insert_with_plugins(rows, self._plugins)
         rows = self._stamped(rows)
         notified = self.limiter.allowed(rows)
         try:
@@ -171,9 +179,17 @@ class Client(JobCalls, QueueCalls):
         except BaseException:
             self.limiter.forget(notified)
             raise
-        if self._trailing is not None:
-            self._trailing.hold(queue for queue in available_queues(rows) if queue not in notified)
+        self._announce_later(available_queues(rows), notified)
         return results
+
+    def _announce_later(self, queues: Iterable[str], notified: Collection[str]) -> None:
+        if self._trailing is not None:
+            self._trailing.hold(queue for queue in queues if queue not in notified)
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of this client."""
+        return self._clock
 
     def flush_notifications(self) -> None:
         """Tell the workers now of all jobs that were inserted; for a caller that waits for a result."""
@@ -182,8 +198,44 @@ class Client(JobCalls, QueueCalls):
 
     def _insert_on(self, adopted: Connection, rows: Sequence[InsertParams]) -> list[InsertResult]:
         """Insert on a borrowed connection. When it commits nobody knows, so the limiter is left out."""
+        if self._plugins is not None and self._plugins.any:
+            return self._with_plugins(adopted, rows, available_queues, self._plugins)
         rows = self._stamped(rows)
         return insert_many(adopted, self.driver.sql, rows, available_queues(rows))
+
+    def _insert_with_plugins(self, rows: Sequence[InsertParams], plugins: PluginSet) -> list[InsertResult]:
+        available: list[str] = []
+        notified: list[str] = []
+
+        def allowed(last: Sequence[InsertParams]) -> list[str]:
+            available.extend(available_queues(last))
+            notified.extend(self.limiter.allowed(last))
+            return notified
+
+        try:
+            with self.driver.connect() as own, own.transaction():
+                results = self._with_plugins(own, rows, allowed, plugins)
+        except BaseException:
+            self.limiter.forget(notified)
+            raise
+        self._announce_later(available, notified)
+        return results
+
+    def _with_plugins(
+        self,
+        connection: Connection,
+        rows: Sequence[InsertParams],
+        notify: Callable[[Sequence[InsertParams]], list[str]],
+        plugins: PluginSet,
+    ) -> list[InsertResult]:
+        """Insert in the connection's transaction, which is also that of whatever the plugins insert."""
+
+        def write(last: Sequence[InsertParams]) -> list[InsertResult]:
+            last = self._stamped(last)
+            return insert_many(connection, self.driver.sql, last, notify(last))
+
+        with join(connection.raw):
+            return insert_with_plugins(plugins, rows, self._defaults.lenient_queue_names, write)
 
     def _stamped(self, rows: Sequence[InsertParams]) -> Sequence[InsertParams]:
         """Give rows the time of a clock that a test set; otherwise the database's own clock counts."""

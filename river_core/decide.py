@@ -83,7 +83,7 @@ def decide(outcome: Outcome, attempt: Attempt, now: datetime, extra: Metadata) -
         case o.Snoozed():
             return _snoozed(outcome.seconds, attempt.row, now, metadata)
         case o.Cancelled():
-            return o.set_cancelled(now, _attempt_error(attempt, outcome.reason, ""), metadata)
+            return o.set_cancelled(now, _attempt_error(attempt, outcome.reason, outcome.trace), metadata)
         case o.Interrupted():
             return o.set_interrupted(now, _restored(attempt.row), metadata)
         case o.Failed():

@@ -12,6 +12,7 @@ Exception
     ├── UnknownJobKindError               no task is registered under the row's kind
     ├── JobRowDecodeError                 one row holds what cannot be read; only that attempt fails
     ├── JobTimeoutError                   a task ran longer than its time-out
+    ├── ResumableError                    steps of a job were used in a way that cannot be resumed
     └── DatabaseError                     what a driver raised, chained to the library's own error
         ├── OperationalError              the database cannot be reached or does not answer
         └── RejectedValueError            the database refused a value (SQLSTATE class 22, 23 or 54)
@@ -91,6 +92,10 @@ class JobTimeoutError(RiverError):
         """Keep the limit that was exceeded, in seconds."""
         super().__init__(f"job timed out after {seconds:g}s")
         self.seconds = seconds
+
+
+class ResumableError(RiverError):
+    """Steps of a job were used in a way that a retry could not resume; the attempt fails."""
 
 
 class DatabaseError(RiverError):

@@ -55,10 +55,14 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The job is to end as `cancelled`, with a reason that is recorded as the attempt's error."""
+    """The job is to end as `cancelled`, with a reason that is recorded as the attempt's error.
+
+    `trace` is the traceback that is stored with it.
+    """
 
     reason: str = "JobCancelError"
     metadata: Metadata = field(default_factory=dict)
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,24 @@ River calls a task a worker; here `Task` works one kind and `Registry` is River'
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
 from river_core.errors import ConfigurationError, JobCancelError, JobInterruptedError, ValidationError
 from river_core.insert import InsertManyParams, InsertOpts, InsertResult, JobArgs
 from river_core.job import JobRow
+from river_core.metadata import MAX_OUTPUT_BYTES, json_copy
 from river_core.outcome import Failed, Outcome
+from river_core.resumable import Steps
 
 KIND_PATTERN = re.compile(r"\w[\w\-\[\]<>/.·:+]+", re.ASCII)
 RESERVED_METADATA_PREFIX = "river:"
+OUTPUT_KEY = "output"
 RESERVED_KINDS = frozenset({"python_task", "python_state"})
 
 
@@ -33,20 +38,48 @@ class Inserter(Protocol):
         ...
 
 
+class TxCompletion(Protocol):
+    """A completion that the task has written in a transaction of its own; `river_core.job_tx` makes it."""
+
+    @property
+    def row(self) -> JobRow:
+        """The row as it was written."""
+        ...
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The metadata updates that were written with it."""
+        ...
+
+    def look(self) -> JobRow | None:
+        """Read the row as it is committed now."""
+        ...
+
+
+@dataclass(slots=True)
+class Powers:
+    """What few jobs use, made when it is asked for the first time."""
+
+    steps: Steps | None = None
+    logger: logging.Logger | None = None
+    completion: TxCompletion | None = None
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+
 class Job:
     """The running job, as its task sees it (River: Job).
 
     Used by the thread that runs the task; `stop` alone may be called from others.
     """
 
-    __slots__ = ("_metadata", "_stopped", "client", "row", "stop_cause")
+    __slots__ = ("_metadata", "client", "powers", "row", "stop_cause")
 
     def __init__(self, row: JobRow, client: Inserter | None = None) -> None:
         """Wrap a claimed row."""
         self.row = row
         self.client = client
         self.stop_cause: type[JobCancelError | JobInterruptedError] | None = None
-        self._stopped: threading.Event | None = None
+        self.powers: Powers | None = None
         self._metadata: dict[str, Any] = {}
 
     @property
@@ -61,39 +94,66 @@ class Job:
 
     def wait_stopped(self, timeout: float | None = None) -> bool:
         """Wait up to `timeout` seconds for the job to be stopped; return whether it was."""
-        if self._stopped is None:
-            self._stopped = threading.Event()
+        stopped = self.use_powers().stopped
         if self.stop_cause is not None:
             return True
-        return self._stopped.wait(timeout)
+        return stopped.wait(timeout)
 
     def stop(self, cause: type[JobCancelError | JobInterruptedError]) -> bool:
         """Tell the task to end; the first cause stays. Return whether this was the first."""
         first = self.stop_cause is None
         if first:
             self.stop_cause = cause
-        if self._stopped is not None:
-            self._stopped.set()
+        if self.powers is not None:
+            self.powers.stopped.set()
         return first
 
     def update_metadata(self, updates: Mapping[str, Any]) -> None:
-        """Merge keys into the row's metadata when the attempt ends, however it ends.
+        """Merge copies of the values into the row's metadata when the attempt ends, however it ends.
 
-        Raises ValidationError for keys that River reserves.
+        Raises ValidationError for keys that River reserves and for values that are no JSON.
         """
         for key in updates:
             if key.startswith(RESERVED_METADATA_PREFIX):
                 raise ValidationError(f"metadata key {key!r} is reserved: keys may not start with 'river:'")
-        self._metadata.update(updates)
+        self._metadata.update({key: json_copy(f"metadata {key!r}", value) for key, value in updates.items()})
 
     def record_output(self, value: Any) -> None:
-        """Store `value` under the metadata key `output` when the attempt ends (River: RecordOutput)."""
-        self._metadata["output"] = value
+        """Store a copy of `value` under `output` when the attempt ends (River: RecordOutput).
+
+        Raises ValidationError for what is no JSON and for more than 32 MiB of it.
+        """
+        self._metadata[OUTPUT_KEY] = json_copy("the output", value, MAX_OUTPUT_BYTES)
+
+    def keep_metadata(self, updates: Mapping[str, Any]) -> None:
+        """Merge checked values whose keys River reserves; for the parts of River that own those keys."""
+        self._metadata.update(updates)
 
     @property
     def metadata_updates(self) -> Mapping[str, Any]:
-        """What `update_metadata` and `record_output` have collected in this attempt."""
-        return self._metadata
+        """What `update_metadata` and `record_output` have collected in this attempt, as of now."""
+        return self._metadata.copy()
+
+    @property
+    def steps(self) -> Steps:
+        """Steps that a retry does not run again once they are done (River: ResumableStep)."""
+        powers = self.use_powers()
+        if powers.steps is None:
+            powers.steps = Steps(self.row)
+        return powers.steps
+
+    @property
+    def logger(self) -> logging.Logger:
+        """The logger whose lines are kept in the row; needs the plugin `PersistedLogs` (River: riverlog)."""
+        if self.powers is None or self.powers.logger is None:
+            raise ConfigurationError("job.logger needs PersistedLogs() among the worker's plugins")
+        return self.powers.logger
+
+    def use_powers(self) -> Powers:
+        """Return the powers of this job, made now if they were not used before."""
+        if self.powers is None:
+            self.powers = Powers()
+        return self.powers
 
 
 class Task:
@@ -103,6 +163,8 @@ class Task:
     kind_aliases: tuple[str, ...] = ()
     adapter: bool = False
     """True for the bridge of an adapter, which alone may work a reserved kind."""
+    plugins: Sequence[object] = ()
+    """Plugins for jobs of this kind only, inside those of the worker and of the client."""
 
     def work(self, job: Job) -> Outcome | None:
         """Run the job. None means completed; raise to fail, or to cancel or snooze."""
@@ -148,6 +210,8 @@ class Registry:
     def __init__(self) -> None:
         """Start empty."""
         self._tasks: dict[str, Task] = {}
+        self.has_plugins = False
+        """Whether any task has plugins of its own."""
 
     def add(self, task: Task | str, function: Callable[[Job], Any] | None = None) -> Registry:
         """Register a task, or a function under a kind; return the registry.
@@ -163,6 +227,7 @@ class Registry:
             if kind in self._tasks:
                 raise ConfigurationError(f"kind {kind!r} is registered already")
         self._tasks.update(dict.fromkeys((entry.kind, *entry.kind_aliases), entry))
+        self.has_plugins = self.has_plugins or bool(entry.plugins)
         return self
 
     def get(self, kind: str) -> Task | None:

@@ -32,6 +32,16 @@ def type_name(value: object) -> str:
 class Connection(Protocol):
     """One connection, or the caller's own one that was adopted."""
 
+    @property
+    def raw(self) -> Any:
+        """The connection of the driver's library, as `adopt` takes it."""
+        ...
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether the next statement belongs to a transaction, open or begun by that statement."""
+        ...
+
     def fetch(self, statement: Statement) -> list[Row]:
         """Run a statement and return its rows; an empty list where it returns none."""
         ...

@@ -45,6 +45,11 @@ class OwnConnection:
         """Wrap an open connection."""
         self.raw = raw
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        return self.raw.pgconn.transaction_status != TransactionStatus.IDLE
+
     def fetch(self, statement: Statement) -> list[Row]:
         """Run a statement and return its rows."""
         try:
@@ -65,7 +70,7 @@ class OwnConnection:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Commit at the end of the block, roll back on an exception; an inner block joins the outer one."""
-        if self.raw.pgconn.transaction_status != TransactionStatus.IDLE:
+        if self.in_transaction:
             yield
             return
         try:

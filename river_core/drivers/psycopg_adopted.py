@@ -36,6 +36,11 @@ class AdoptedConnection:
         """Wrap a connection that `check_usable` has passed."""
         self.raw = raw
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open, or the next statement will open one."""
+        return not self.raw.autocommit or self.raw.pgconn.transaction_status != TransactionStatus.IDLE
+
     def fetch(self, statement: Statement) -> list[Row]:
         """Run a statement, unprepared, with a cursor of our own, and return its rows."""
         try:

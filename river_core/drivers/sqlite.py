@@ -34,6 +34,11 @@ class OwnConnection:
         self.raw = raw
         self._sql = sql
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        return self.raw.in_transaction
+
     def fetch(self, statement: Statement) -> list[Row]:
         """Run a statement and return its rows."""
         try:
@@ -52,7 +57,7 @@ class OwnConnection:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Begin a write transaction; commit at the end, roll back on an exception; an inner block joins."""
-        if self.raw.in_transaction:
+        if self.in_transaction:
             yield
             return
         self.fetch(self._sql.statement("transaction_begin_immediate"))

@@ -32,6 +32,16 @@ class AdoptedConnection:
         self._sql = sql
         self._provide_json()
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open, or `transaction` will open one."""
+        return self.raw.in_transaction or self._begins_by_itself
+
+    @property
+    def _begins_by_itself(self) -> bool:
+        """Whether the module begins a transaction before a change (Python 3.12: not with `autocommit`)."""
+        return self.raw.isolation_level is not None and getattr(self.raw, "autocommit", None) is not True
+
     def fetch(self, statement: Statement) -> list[Row]:
         """Run a statement with a cursor of our own and return its rows as tuples."""
         return _fetch(self.raw, statement)
@@ -43,10 +53,8 @@ class AdoptedConnection:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Begin as the sqlite3 module does before a change, where it would; the caller ends it."""
-        level = self.raw.isolation_level
-        if getattr(self.raw, "autocommit", None) is True:  # Python 3.12: the level counts for nothing then
-            level = None
-        if level is not None and not self.raw.in_transaction:
+        if self._begins_by_itself and not self.raw.in_transaction:
+            level = self.raw.isolation_level or ""
             self.fetch(self._sql.statement(BEGIN_BY_LEVEL[level.upper()]))
         yield
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from river_core.db import queues, work
+from river_core.db.queues import QueueRow
 from river_core.drivers.base import Driver
 from river_core.errors import JobCancelError
 from river_core.notifier import Payload
@@ -96,16 +97,22 @@ class Attendant(Service):
             rows = connection.fetch(queues.queue_list(self._driver.sql, MAX_QUEUES))
         for row in rows:
             queue = queues.decode_queue(row)
-            self._set_paused(queue.name, queue.paused_at is not None)
+            self._set_paused(queue.name, queue.paused_at is not None, queue)
 
-    def _set_paused(self, name: str, paused: bool) -> None:
+    def _set_paused(self, name: str, paused: bool, queue: QueueRow | None = None) -> None:
         producer = self._producers.get(name)
         if producer is not None and producer.set_paused(paused):
             if paused:
                 producer.slots.give_back_waiting()
             logger.info("queue %s is %s", name, "paused" if paused else "resumed")
-            kind = EventKind.QUEUE_PAUSED if paused else EventKind.QUEUE_RESUMED
-            self._events.publish(Event(kind, queue=name))
+            if self._events.wanted:
+                kind = EventKind.QUEUE_PAUSED if paused else EventKind.QUEUE_RESUMED
+                self._events.publish(Event(kind, queue=queue or self._queue(name)))
+
+    def _queue(self, name: str) -> QueueRow | None:
+        with self._driver.connect() as connection:
+            rows = connection.fetch(queues.queue_get(self._driver.sql, name))
+        return queues.decode_queue(rows[0]) if rows else None
 
     def _cancel(self, job_id: int) -> None:
         for slots in self._slots:

@@ -14,10 +14,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
 
-from river_core.db import notifications, work
+from river_core.db import job_tx, notifications, work
 from river_core.db.statement import Dialect
 from river_core.db.work import AttemptChange
 from river_core.drivers.base import Connection, Driver
@@ -51,6 +52,21 @@ class Completion:
     row: JobRow
     change: StateChange
     decided: EventKind
+    ran: tuple[datetime, datetime] | None = None
+    """When the attempt began and ended."""
+
+
+class Deletion(Completion):
+    """A success whose row is deleted instead of completed."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedInTx(Completion):
+    """The end of an attempt whose row the task has completed itself; `snapshot` is what it wrote."""
+
+    snapshot: JobRow | None = None
 
 
 Reject = Callable[[JobRow, BaseException], StateChange]
@@ -187,7 +203,7 @@ class Completer(Service):
     def _write_rejected(self, completion: Completion, error: BaseException) -> list[Completion]:
         logger.error("the outcome of job %d was refused: %s", completion.row.id, error)
         change = self._reject(completion.row, error)
-        instead = [replace(completion, change=change, decided=EventKind.JOB_FAILED)]
+        instead = [Completion(completion.row, change, EventKind.JOB_FAILED, completion.ran)]
         try:
             states = self._with_retries(instead)
         except (OperationalError, MissingSchemaError):
@@ -224,13 +240,21 @@ class Completer(Service):
                 return self._set_states(connection, [_attempt_change(item) for item in batch], payload)
             with connection.transaction():
                 changes = self._insert_follow_ups(connection, batch)
+                self._delete(connection, batch)
                 states = self._set_states(connection, changes, payload)
                 self._put_in_outbox(connection, payload)
             return states
 
     def _is_one_statement(self, batch: Sequence[Completion]) -> bool:
         postgres = self._driver.sql.dialect is Dialect.POSTGRES
-        return postgres and not any(item.change.follow_ups for item in batch)
+        return postgres and not any(item.change.follow_ups or type(item) is Deletion for item in batch)
+
+    def _delete(self, connection: Connection, batch: Sequence[Completion]) -> None:
+        """Delete rows that are still these attempts; what is written for them after that finds none."""
+        deletions = [_attempt_change(item) for item in batch if type(item) is Deletion]
+        if deletions:
+            sql = self._driver.sql
+            connection.fetch(job_tx.job_delete_running_many(sql, self._client_id, deletions))
 
     def _set_states(
         self, connection: Connection, changes: Sequence[AttemptChange], payload: str | None

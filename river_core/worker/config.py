@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from river_core.clock import Clock, SystemClock
 from river_core.errors import ConfigurationError, ValidationError
 from river_core.periodic import PeriodicJob, PeriodicJobs
+from river_core.plugins import distinct
 from river_core.retry import DefaultRetryPolicy, RetryPolicy
 from river_core.schedule import Schedule, as_next
+from river_core.worker.extensions import ErrorHandler
 from river_core.worker.maintenance.custom import MaintenanceTask, interval_of
 from river_core.worker.maintenance.group import MaintenanceConfig
 from river_core.worker.maintenance.job_cleaner import DAY_SECONDS, Retention
@@ -17,6 +19,7 @@ from river_core.worker.maintenance.reindexer import TIMEOUT_SECONDS, UNLIMITED, 
 from river_core.worker.maintenance.rescuer import UnknownKinds
 from river_core.worker.maintenance.service import QUERY_SECONDS
 from river_core.worker.producer import Pacing, QueueConfig
+from river_core.worker.stuck import StuckHandler
 
 MAX_ID_CHARACTERS = 100
 JOB_TIMEOUT_SECONDS = 60.0
@@ -37,6 +40,10 @@ class WorkerConfig:
 
     While it leads, a worker inserts `periodic_jobs` and runs `maintenance_services`. `reindexer_index_names`
     None rebuilds River's own indexes, an empty list none; `reindexer_timeout` of -1 or None is without limit.
+
+    `plugins` surround inserts and attempts. `error_handler` sees each failed attempt and may answer
+    `cancel`. A job that still runs `job_stuck_threshold` after its time-out is given to
+    `job_stuck_handler`, which may answer True to have a new thread in its place.
     """
 
     queues: Mapping[str, QueueConfig | int] = field(default_factory=dict)
@@ -64,6 +71,10 @@ class WorkerConfig:
     claim_ahead: bool = False
     main_thread: bool = False
     clock: Clock = field(default_factory=SystemClock)
+    plugins: Sequence[object] = ()
+    error_handler: ErrorHandler | None = None
+    job_stuck_threshold: float = 10.0
+    job_stuck_handler: StuckHandler | None = None
 
     def __post_init__(self) -> None:
         """Fill in what follows from other options; raise ConfigurationError naming one that is wrong."""
@@ -78,6 +89,11 @@ class WorkerConfig:
             )
         if self.rescue_stuck_jobs_after < (self.job_timeout or 0):
             raise ConfigurationError("rescue_stuck_jobs_after must not be shorter than job_timeout")
+        if self.job_stuck_threshold < 0:
+            raise ConfigurationError(
+                f"job_stuck_threshold must be 0 or more seconds, not {self.job_stuck_threshold}"
+            )
+        distinct(self.plugins)
         for name in self.queues:
             self.pacing(name)
         self._check_maintenance()

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from river_core.db.queues import QueueRow
 from river_core.errors import ValidationError
 from river_core.job import JobRow, JobState
 
@@ -42,12 +43,29 @@ _KIND_OF_STATE = {
 
 
 @dataclass(frozen=True, slots=True)
+class JobStatistics:
+    """How long the parts of an attempt took, in seconds, never below 0 (River: JobStatistics)."""
+
+    queue_wait: float
+    """From when the job was due to the start of the attempt."""
+    run: float
+    """From the start of the attempt to its outcome."""
+    complete: float
+    """From the outcome to its write."""
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened; `job` is the row after the write, `queue` the name for queue events."""
+    """One thing that happened (River: Event).
+
+    `job` is the row after the write, with `statistics`; `queue` is the queue as it is now, for events
+    of queues.
+    """
 
     kind: EventKind
     job: JobRow | None = None
-    queue: str | None = None
+    queue: QueueRow | None = None
+    statistics: JobStatistics | None = None
 
 
 def kind_of(row_state: JobState, decided: EventKind) -> EventKind | None:

@@ -17,10 +17,13 @@ from river_core.decide import Attempt, decide, outcome_of
 from river_core.errors import JobCancelError, RiverError, UnknownJobKindError
 from river_core.job import JobRow
 from river_core.outcome import Completed, Failed, Outcome, StateChange
+from river_core.resumable import STEP_KEY
 from river_core.retry import RetryPolicy
 from river_core.task import Job, Registry, Task
 from river_core.worker.completer import Completion
 from river_core.worker.events import EventKind
+from river_core.worker.extensions import Extensions
+from river_core.worker.powers import ROLLED_BACK, completed_in_tx, steps_settled
 
 REMOTE_CANCEL_TEXT = "JobCancelError: job cancelled remotely"
 COMPLETED = Completed()
@@ -41,17 +44,23 @@ class Executor:
     """Turns a running `Job` into a `Completion`."""
 
     def __init__(
-        self, registry: Registry, policy: RetryPolicy, clock: Clock, job_timeout: float | None
+        self,
+        registry: Registry,
+        policy: RetryPolicy,
+        clock: Clock,
+        job_timeout: float | None,
+        extensions: Extensions | None = None,
     ) -> None:
         """Run tasks of `registry`.
 
         `policy` spaces retries of tasks without one of their own; `job_timeout` in seconds is for
-        tasks without one of their own, None for no limit.
+        tasks without one of their own, None for no limit. `extensions` is for workers that have any.
         """
         self._registry = registry
         self._policy = policy
         self._clock = clock
         self._job_timeout = job_timeout
+        self._extensions = extensions
 
     def timeout(self, row: JobRow) -> float | None:
         """Return the time-out of a job in seconds, None for no limit (River: Timeout)."""
@@ -61,19 +70,31 @@ class Executor:
             return None
         return seconds or self._job_timeout
 
-    def execute(self, job: Job, call: Call) -> Completion:
-        """Run the job by `call`, which a slot provides, and return what is to be written."""
+    def execute(self, job: Job, call: Call) -> Completion | None:
+        """Run the job by `call`, which a slot provides, and return what is to be written, if anything."""
         started_at = self._clock.now()
         task = self._registry.get(job.row.kind)
         outcome = self._outcome(task, job, call)
         attempt = Attempt(job.row, started_at, task, self._policy)
-        return self._completion(job, outcome, attempt)
+        if job.powers is None and self._extensions is None and STEP_KEY not in job.row.encoded_metadata:
+            return self._completion(job, outcome, attempt)
+        outcome = steps_settled(job, outcome)
+        if job.powers is not None and job.powers.completion is not None:
+            settled = completed_in_tx(job, outcome, job.powers.completion, (started_at, self._clock.now()))
+            if settled is not ROLLED_BACK:
+                return settled
+        if self._extensions is None:
+            return self._completion(job, outcome, attempt)
+        if isinstance(outcome, Failed):
+            outcome = self._extensions.judged(job, outcome)
+        return self._extensions.finalized(job, self._completion(job, outcome, attempt))
 
     def _outcome(self, task: Task | None, job: Job, call: Call) -> Outcome:
         if task is None:
             return Failed(UnknownJobKindError(job.row.kind))
         try:
-            outcome = call(task, job) or COMPLETED
+            run = call if self._extensions is None else self._extensions.surrounding(call)
+            outcome = run(task, job) or COMPLETED
         except BaseException as error:  # noqa: BLE001 - whatever a task raises is its outcome
             outcome = outcome_of(error)
         if job.stop_cause is JobCancelError and not isinstance(outcome, Completed):
@@ -81,13 +102,15 @@ class Executor:
         return outcome
 
     def _completion(self, job: Job, outcome: Outcome, attempt: Attempt) -> Completion:
+        now = self._clock.now()
         try:
-            change = decide(outcome, attempt, self._clock.now(), job.metadata_updates)
+            change = decide(outcome, attempt, now, job.metadata_updates)
         except RiverError as error:
             outcome = Failed(error)
-            change = decide(outcome, attempt, self._clock.now(), {})
-        _log(outcome, attempt)
-        return Completion(attempt.row, change, _EVENT_OF[type(outcome)])
+            change = decide(outcome, attempt, now, {})
+        if not isinstance(outcome, Completed):
+            _log(outcome, attempt)
+        return Completion(attempt.row, change, _EVENT_OF[type(outcome)], (attempt.started_at, now))
 
     def interrupted(self, row: JobRow, started: bool = True) -> Completion:
         """Return what gives a row back that did not finish; one that never started keeps its turn."""

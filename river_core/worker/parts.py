@@ -17,6 +17,7 @@ from river_core.inserting import InsertNotifyLimiter
 from river_core.job import JobState
 from river_core.notifier import TOPIC_LEADERSHIP, Notifier, Payload
 from river_core.periodic import PeriodicJobs
+from river_core.plugins import PluginSet, overridden
 from river_core.service import Service
 from river_core.task import Registry
 from river_core.worker.attendant import Attendant
@@ -25,6 +26,7 @@ from river_core.worker.config import WorkerConfig
 from river_core.worker.elector import Elector
 from river_core.worker.events import EventBus
 from river_core.worker.executor import Executor
+from river_core.worker.extensions import Extensions
 from river_core.worker.identity import LOCKED, POLL_ONLY, client_id, marked_id
 from river_core.worker.liveness import LivenessLock, lockable
 from river_core.worker.maintenance.group import MaintenanceServices
@@ -33,6 +35,7 @@ from river_core.worker.producer import Producer
 from river_core.worker.recovery import Recovery
 from river_core.worker.refresher import AttemptRefresher
 from river_core.worker.slots import MainThreadSlots, ThreadSlots
+from river_core.worker.stuck import StuckJobs
 
 STOP_SERVICE_SECONDS = 10.0
 
@@ -58,7 +61,11 @@ class Parts:
         """Build all parts; nothing starts, and only SQLite's file may be looked at."""
         config, driver, clock = context.config, context.driver, context.config.clock
         self.id = new_id(driver, config)
-        self.executor = Executor(context.registry, config.retry_policy, clock, config.job_timeout)
+        self.plugins = PluginSet(config.plugins, context.registry)
+        self.executor = Executor(
+            context.registry, config.retry_policy, clock, config.job_timeout, self._extensions(config)
+        )
+        self.stuck = StuckJobs(config.job_stuck_threshold, config.job_stuck_handler)
         self._tell = context.written
         self.completer = Completer(
             driver, self.id, context.limiter, self.executor.rejected, self._written, config.notify_kind
@@ -75,6 +82,11 @@ class Parts:
         self.notifier = None if config.poll_only else self._notifier(driver)
         self.elector = None if config.leader_election_disabled else self._elector(context)
 
+    def _extensions(self, config: WorkerConfig) -> Extensions | None:
+        if not self.plugins.any and config.error_handler is None:
+            return None
+        return Extensions(self.plugins, config.error_handler)
+
     def _producers(self, context: Context) -> dict[str, Producer]:
         config = context.config
         kinds = context.registry.kinds() if config.fetch_only_known_kinds else None
@@ -84,7 +96,14 @@ class Parts:
         for name in config.queues:
             slots = shared or make(f"river-{name}", config.queue(name).max_workers)
             producers[name] = Producer(
-                context.driver, self.id, name, slots, config.pacing(name), kinds, lambda: self.lock.trusted
+                context.driver,
+                self.id,
+                name,
+                slots,
+                config.pacing(name),
+                kinds,
+                lambda: self.lock.trusted,
+                overridden(self.plugins.plugins, "metric_emit"),
             )
         return producers
 
@@ -224,6 +243,7 @@ def _slots_maker(context: Context, parts: Parts) -> Callable[[str, int], ThreadS
             parts.completer.put,
             parts.freed,
             claim_ahead=context.config.claim_ahead,
+            stuck=parts.stuck,
         )
 
     return make

@@ -17,6 +17,7 @@ from river_core.db.statement import Dialect
 from river_core.db.work import ANY_ATTEMPTS, Claimed
 from river_core.drivers.base import Driver
 from river_core.errors import ConfigurationError
+from river_core.plugins import Metric
 from river_core.service import Service
 from river_core.worker.ahead import SPARE_ATTEMPTS
 from river_core.worker.slots import Reservation, ThreadSlots
@@ -69,8 +70,12 @@ class Producer(Service):
         pacing: Pacing,
         kinds: Sequence[str] | None,
         may_claim: Callable[[], bool],
+        emit: Sequence[Callable[[Metric], None]] = (),
     ) -> None:
-        """Claim jobs of `queue`, of `kinds` only where given, while `may_claim` says so."""
+        """Claim jobs of `queue`, of `kinds` only where given, while `may_claim` says so.
+
+        `emit` are told how long each claim took and how much it brought.
+        """
         super().__init__(f"river-producer-{queue}")
         self.queue = queue
         self.slots = slots
@@ -80,6 +85,7 @@ class Producer(Service):
         self._pacing = pacing
         self._kinds = kinds
         self._may_claim = may_claim
+        self._emit = emit
         self._wants_slots = False
         self._next_fetch = 0.0
         self._ahead_now = False
@@ -132,12 +138,24 @@ class Producer(Service):
     def _fetch(self, limit: int, spare: int) -> Claimed:
         sql = self._driver.sql
         statement = work.job_get_available(sql, self.queue, self._client_id, limit, self._kinds, spare)
+        began = time.monotonic()
         with self._driver.connect() as connection:
             claimed = work.decode_claim(sql, connection.fetch(statement))
+            if self._emit:
+                self._emit_metrics(time.monotonic() - began, len(claimed.rows))
             if sql.dialect is Dialect.SQLITE and len(claimed.rows) < limit:
                 [(seconds,)] = connection.fetch(work.job_next_due(sql, self.queue))
                 return replace(claimed, next_due=seconds)
         return claimed
+
+    def _emit_metrics(self, seconds: float, count: int) -> None:
+        """Tell the plugins; rows are claimed already, so what a plugin raises is only logged."""
+        for emit in self._emit:
+            try:
+                emit(Metric("job_get_available_duration", seconds, self.queue))
+                emit(Metric("job_get_available_count", count, self.queue))
+            except Exception:
+                logger.exception("metric_emit of a plugin raised", extra={"queue": self.queue})
 
     def _until_due(self, seconds: float | None) -> float:
         poll = self._poll_seconds()

@@ -48,9 +48,7 @@ class RunningJob:
             if self.given_back:
                 return False
             self.started = True
-        if timeout is not None:
-            self.timeout = timeout
-            self.deadline = time.monotonic() + timeout
+        self.timeout = timeout
         return True
 
     def take_back(self, started: bool) -> bool:
@@ -62,9 +60,11 @@ class RunningJob:
             return True
 
     def call(self, task: Task, job: Job) -> Outcome | None:
-        """Run the task; exceptions from `interrupt` arrive only in here."""
+        """Run the task, from now on under its time-out; exceptions from `interrupt` arrive only in here."""
         self._thread_id = threading.get_ident()
         self._interruptible = True
+        if self.timeout is not None:
+            self.deadline = time.monotonic() + self.timeout
         try:
             if job.stop_cause is not None:
                 raise job.stop_cause

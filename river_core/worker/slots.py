@@ -20,6 +20,7 @@ from river_core.worker.completer import Completion
 from river_core.worker.events import EventKind
 from river_core.worker.executor import Executor
 from river_core.worker.running_job import RunningJob
+from river_core.worker.stuck import StuckJobs
 
 SLOW_SECONDS = 2 * WORK_SECONDS
 
@@ -52,6 +53,7 @@ class ThreadSlots:
         freed: Callable[[], None],
         *,
         claim_ahead: bool = False,
+        stuck: StuckJobs | None = None,
     ) -> None:
         """Run jobs by `executor`; hand each completion to `finished`, then say `freed`."""
         self.name = name
@@ -61,6 +63,9 @@ class ThreadSlots:
         self._finished = finished
         self._freed = freed
         self._ahead = AheadBudget() if claim_ahead else None
+        self._stuck = stuck
+        self._stuck_jobs: dict[RunningJob, bool] = {}  # whether another thread has taken its place
+        self._leaving: set[threading.Thread] = set()
         self._waiting: SimpleQueue[RunningJob | None] = SimpleQueue()
         self._running: dict[int, RunningJob] = {}
         self._threads: list[threading.Thread] = []
@@ -69,6 +74,9 @@ class ThreadSlots:
         self._wake_at = size - 1
         self._lock = threading.Lock()
         self._drained = threading.Condition()
+
+    replaces = True
+    """Whether a job that is stuck can be replaced by another thread."""
 
     @property
     def active(self) -> int:
@@ -88,14 +96,19 @@ class ThreadSlots:
         """
         with self._lock:
             budget = self._budget()
-            self._wake_at = self.size - 1 + budget // 2
+            size = self._capacity()
+            self._wake_at = size - 1 + budget // 2
             taken = len(self._running) + self._reserved
             if taken > self._wake_at:
                 return Reservation(0, 0)
-            free = max(self.size - taken, 0)
-            ahead = self.size + budget - taken - free
+            free = max(size - taken, 0)
+            ahead = size + budget - taken - free
             self._reserved += free + ahead
             return Reservation(free, ahead)
+
+    def _capacity(self) -> int:
+        """Return how many jobs may run: one more for each that is stuck and was replaced."""
+        return self.size + sum(self._stuck_jobs.values()) if self._stuck_jobs else self.size
 
     def _budget(self) -> int:
         """Return how many jobs may wait: none while the oldest one here takes longer than quick jobs do."""
@@ -112,12 +125,13 @@ class ThreadSlots:
         with self._lock:
             self._running.update((item.job.row.id, item) for item in jobs)
             self._reserved -= reserved
+            capacity = self._capacity()
         for item in jobs:
             self._waiting.put(item)
         if len(rows) < reserved:
             self._freed()
         try:
-            for _ in range(min(len(self._running), self.size) - len(self._threads)):
+            for _ in range(min(len(self._running), capacity) - len(self._threads)):
                 self._start_thread()
         except (
             RuntimeError
@@ -143,6 +157,9 @@ class ThreadSlots:
             except BaseException as error:
                 logger.exception("a slot of %s failed outside its task", self.name)
                 self._fail(running, error)
+            if self._leaving and threading.current_thread() in self._leaving:
+                self._leaving.discard(threading.current_thread())
+                return
 
     def _run(self, running: RunningJob) -> None:
         job = running.job
@@ -155,18 +172,22 @@ class ThreadSlots:
             completion = self._executor.interrupted(job.row)
         if self._ahead is not None:
             self._ahead.ran(time.perf_counter() - started)
-        if not running.given_back:
+        if completion is not None and not running.given_back:
             self._finished(completion)
-        self._leave(job.row.id)
+        self._leave(running)
 
     def _fail(self, running: RunningJob, error: BaseException) -> None:
         """End the attempt of a job whose outcome could not be decided."""
         row = running.job.row
         self._finished(Completion(row, self._executor.rejected(row, error), EventKind.JOB_FAILED))
-        self._leave(row.id)
+        self._leave(running)
 
-    def _leave(self, job_id: int) -> None:
-        self._running.pop(job_id, None)
+    def _leave(self, running: RunningJob) -> None:
+        job_id = running.job.row.id
+        if self._running.get(job_id) is running:  # not where the job was claimed again meanwhile
+            del self._running[job_id]
+        if self._stuck_jobs:
+            self._unstick(running)
         if len(self._running) <= self._wake_at:
             self._freed()
         if not self._running:
@@ -189,11 +210,39 @@ class ThreadSlots:
             running.interrupt(JobInterruptedError)
 
     def expire(self) -> None:
-        """Raise JobTimeoutError inside tasks whose time is over."""
+        """Raise JobTimeoutError inside tasks whose time is over; report those that do not hear it."""
         now = time.monotonic()
         for running in list(self._running.values()):
             if running.deadline is not None and running.deadline <= now:
                 running.interrupt(JobTimeoutError)
+                if self._stuck is not None and running.deadline + self._stuck.threshold <= now:
+                    self._report_stuck(running, self._stuck)
+
+    def _report_stuck(self, running: RunningJob, stuck: StuckJobs) -> None:
+        """Report a job once, and make room for another one if the answer is so and it still runs."""
+        with self._lock:
+            if running in self._stuck_jobs:
+                return
+            self._stuck_jobs[running] = False
+        wanted = stuck.found(running.job.row) and self.replaces
+        with self._lock:
+            here = self._running.get(running.job.row.id) is running
+            if here:
+                self._stuck_jobs[running] = wanted
+        if not here:
+            self._unstick(running)
+        elif wanted:
+            self._freed()
+
+    def _unstick(self, running: RunningJob) -> None:
+        """Count a stuck job that has ended; its thread goes where another one took its place."""
+        with self._lock:
+            replaced = self._stuck_jobs.pop(running, None)
+            if replaced and threading.current_thread() in self._threads:
+                self._leaving.add(threading.current_thread())
+                self._threads.remove(threading.current_thread())
+        if replaced is not None and self._stuck is not None:
+            self._stuck.returned(running.job.row)
 
     def give_back(self) -> None:
         """Write all jobs that are still here as interrupted, so that another worker may take them at once."""
@@ -209,7 +258,7 @@ class ThreadSlots:
         for item in jobs:
             self._finished(self._executor.interrupted(item.job.row, item.started))
             if not item.started:
-                self._leave(item.job.row.id)
+                self._leave(item)
 
     def owns_current_thread(self) -> bool:
         """Return whether the caller is one of the threads that run jobs."""
@@ -228,13 +277,16 @@ class ThreadSlots:
 
     def close(self) -> None:
         """Let idle threads end; threads that still run a task end after it."""
-        for _ in self._threads:
-            self._waiting.put(None)
-        self._threads.clear()
+        with self._lock:
+            for _ in self._threads:
+                self._waiting.put(None)
+            self._threads.clear()
 
 
 class MainThreadSlots(ThreadSlots):
     """One slot whose job runs in the thread that calls `run_next`, for debugging (Celery: solo)."""
+
+    replaces = False
 
     def __init__(
         self,
@@ -246,9 +298,12 @@ class MainThreadSlots(ThreadSlots):
         freed: Callable[[], None],
         *,
         claim_ahead: bool = False,
+        stuck: StuckJobs | None = None,
     ) -> None:
         """As ThreadSlots, but `size` is always 1."""
-        super().__init__(name, min(size, 1), executor, client, finished, freed, claim_ahead=claim_ahead)
+        super().__init__(
+            name, min(size, 1), executor, client, finished, freed, claim_ahead=claim_ahead, stuck=stuck
+        )
 
     def _start_thread(self) -> None:
         """Start nothing: the caller of `run_next` is the thread."""

@@ -21,7 +21,8 @@ from river_core.periodic import PeriodicJobs
 from river_core.task import Registry
 from river_core.worker.completer import Completion
 from river_core.worker.config import WorkerConfig
-from river_core.worker.events import Event, EventBus, kind_of
+from river_core.worker.events import EventBus
+from river_core.worker.job_events import job_events, rows_to_read
 from river_core.worker.parts import Context, Parts
 from river_core.worker.slots import MainThreadSlots
 
@@ -42,7 +43,9 @@ class Worker:
         self.config = config
         self.events = EventBus()
         self.limiter = InsertNotifyLimiter()
-        self.client = Client(driver, registry=registry, clock=config.clock, limiter=self.limiter)
+        self.client = Client(
+            driver, registry=registry, clock=config.clock, limiter=self.limiter, plugins=config.plugins
+        )
         self.periodic_jobs = PeriodicJobs(config.periodic_jobs, may_lead=not config.leader_election_disabled)
         """The jobs that this worker inserts while it leads; may be changed at any time."""
         self.interrupted = False
@@ -108,19 +111,18 @@ class Worker:
     # -- telling of outcomes
 
     def _written(self, batch: Sequence[Completion], states: dict[int, JobState]) -> None:
-        if not self.events.wanted or not states:
+        if not self.events.wanted:
             return
-        after = self._rows(states)
-        for item in batch:
-            state, row = states.get(item.row.id), after.get(item.row.id)
-            kind = kind_of(state, item.decided) if state is not None else None
-            if kind is not None and row is not None:
-                self.events.publish(Event(kind, row))
+        rows = self._rows(rows_to_read(batch, states))
+        for event in job_events(batch, states, rows, self.config.clock.now()):
+            self.events.publish(event)
 
-    def _rows(self, ids: dict[int, JobState]) -> dict[int, JobRow]:
+    def _rows(self, ids: list[int]) -> dict[int, JobRow]:
+        if not ids:
+            return {}
         sql = self.driver.sql
         with self.driver.connect() as connection:
-            rows = connection.fetch(jobs.job_get_by_id_many(sql, list(ids)))
+            rows = connection.fetch(jobs.job_get_by_id_many(sql, ids))
         return {row.id: row for row in (jobs.decode_job(sql, row) for row in rows)}
 
     # -- stopping

@@ -115,7 +115,7 @@ WITH outcome AS MATERIALIZED (
     JOIN outcome ON outcome.id = river_job.id
     WHERE river_job.attempt = outcome.attempt
       AND river_job.attempted_by[array_upper(river_job.attempted_by, 1)] = @client_id::text
-      AND (river_job.state = 'running' OR (river_job.finalized_at IS NOT NULL AND outcome.metadata IS NOT NULL))
+      AND (river_job.state = 'running' OR river_job.finalized_at IS NOT NULL)
     ORDER BY river_job.id
     FOR UPDATE OF river_job
 ), updated AS (

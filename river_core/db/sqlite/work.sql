@@ -112,7 +112,7 @@ WITH outcome AS MATERIALIZED (
     JOIN /* TEMPLATE: schema */river_job ON river_job.id = outcome.id
     WHERE river_job.attempt = outcome.attempt
       AND json_extract(river_json(river_job.attempted_by), '$[#-1]') = @client_id
-      AND (river_job.state = 'running' OR (river_job.finalized_at IS NOT NULL AND outcome.metadata IS NOT NULL))
+      AND (river_job.state = 'running' OR river_job.finalized_at IS NOT NULL)
 )
 UPDATE /* TEMPLATE: schema */river_job
 SET state = CASE
