@@ -11,8 +11,8 @@ PRAGMA data_version;
 PRAGMA database_list;
 
 -- name: session_has_jsonb
--- Fails where the JSON functions for older SQLite libraries are not registered yet.
-SELECT json(jsonb('{}'));
+-- Fails where our own JSON functions, or those that an older SQLite library lacks, are not registered yet.
+SELECT river_json(jsonb('{}'));
 
 -- name: transaction_begin_deferred
 -- Opens a transaction that locks at its first write, as the sqlite3 module does by itself.
