@@ -29,12 +29,13 @@ from river_core.worker.executor import Executor
 from river_core.worker.extensions import Extensions
 from river_core.worker.identity import LOCKED, POLL_ONLY, client_id, marked_id
 from river_core.worker.liveness import LivenessLock, lockable
+from river_core.worker.main_thread import MainThreadSlots
 from river_core.worker.maintenance.group import MaintenanceServices
 from river_core.worker.orphans import OrphanWatch
 from river_core.worker.producer import Producer
 from river_core.worker.recovery import Recovery
 from river_core.worker.refresher import AttemptRefresher
-from river_core.worker.slots import MainThreadSlots, ThreadSlots
+from river_core.worker.slots import ThreadSlots
 from river_core.worker.stuck import StuckJobs
 
 STOP_SERVICE_SECONDS = 10.0

@@ -23,8 +23,8 @@ from river_core.worker.completer import Completion
 from river_core.worker.config import WorkerConfig
 from river_core.worker.events import EventBus
 from river_core.worker.job_events import job_events, rows_to_read
+from river_core.worker.main_thread import MainThreadSlots
 from river_core.worker.parts import Context, Parts
-from river_core.worker.slots import MainThreadSlots
 
 FINALIZE_SECONDS = 5.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -259,6 +260,30 @@ def test_job_finalize_that_raises_keeps_the_row(driver: Driver) -> None:
 
     kind, job = worked(driver, lambda job: None, Broken())
     assert (kind, job.state) == (EventKind.JOB_COMPLETED, JobState.COMPLETED)
+
+
+def test_the_time_out_starts_with_the_task(driver: Driver) -> None:
+    """Checklist 82. A begin hook that takes longer than the time-out costs the task nothing."""
+
+    class Slow(Plugin):
+        def work_begin(self, job: Job) -> None:
+            job.wait_stopped(0.6)
+
+    kind, job = worked(driver, lambda job: job.wait_stopped(0.01), Slow(), job_timeout=0.2)
+    assert (kind, job.errors) == (EventKind.JOB_COMPLETED, [])
+
+
+def test_end_hooks_are_under_the_time_out(driver: Driver) -> None:
+    """Checklist 82. One that does not end is interrupted as the task would be."""
+
+    def wait(error: BaseException | None) -> BaseException | None:
+        for _ in range(3000):
+            started.wait(0.01)
+        return error
+
+    started = threading.Event()
+    kind, job = worked(driver, lambda job: None, Ending(wait), job_timeout=0.2)
+    assert (kind, job.errors[0].error) == (EventKind.JOB_FAILED, "job timed out after 0.2s")
 
 
 def test_metrics_of_claims(driver: Driver) -> None:
