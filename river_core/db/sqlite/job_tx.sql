@@ -1,13 +1,15 @@
 -- name: job_lock_attempt
 -- Tells what a running attempt must know of its row before it writes: its state, attempt, last client and
--- metadata. The write transaction locks.
-SELECT
+-- metadata. The change of nothing takes the write lock first: a transaction that has begun by reading cannot
+-- write any more once somebody else has.
+UPDATE /* TEMPLATE: schema */river_job
+SET attempt = attempt
+WHERE id = @id
+RETURNING
     state,
     attempt,
     json_extract(river_json(attempted_by), '$[#-1]'),
-    river_json(metadata)
-FROM /* TEMPLATE: schema */river_job
-WHERE id = @id;
+    river_json(metadata);
 
 -- name: job_complete_attempt
 -- Completes a row that is still this running attempt; @metadata replaces the whole.
