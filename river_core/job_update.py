@@ -12,8 +12,7 @@ from river_core import validation as check
 from river_core.encoding import encode_json, sanitize_text
 from river_core.errors import ValidationError
 from river_core.job import AttemptError, JobState
-
-MAX_OUTPUT_BYTES = 32 * 1024 * 1024
+from river_core.metadata import MAX_OUTPUT_BYTES
 
 
 class Unset(Enum):

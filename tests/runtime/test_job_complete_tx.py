@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -247,3 +248,32 @@ def test_finalize_hooks(driver: Driver, database_url: str, commits: bool) -> Non
 
     Attempt(driver, completing(database_url, commits=commits), plugins=(Asking(),))
     assert asked.is_set() is not commits
+
+
+@pytest.mark.foreign_rows
+@pytest.mark.postgres
+@pytest.mark.parametrize("attempted_by", ["'[0:1]={a,b}'::text[]", "ARRAY[['a','b'],['c','d']]"])
+def test_a_history_of_another_shape(postgres_driver: Driver, postgres_url: str, attempted_by: str) -> None:
+    """The client of this attempt is the last one, wherever its array begins to count."""
+    run(postgres_driver, CREATE)
+    job = insert(postgres_driver, "one")
+    with postgres_driver.connect() as connection:
+        connection.run_script(f"UPDATE river_job SET attempted_by = {attempted_by} WHERE id = {job.id}")
+    with running(postgres_driver, registry(one=completing(postgres_url))) as worker:
+        wait_for(lambda: states(postgres_driver, job.id) == ["completed"], "the completion")
+        wait_for(lambda: worker.active == 0, "the end of the attempt")
+    assert row(postgres_driver, job.id).metadata["after"] == 2
+
+
+@pytest.mark.foreign_rows
+def test_a_time_that_cannot_be_read(sqlite_driver: Driver, sqlite_path: Path) -> None:
+    """A stranger's text in a time does not keep the task from completing its row."""
+    run(sqlite_driver, CREATE)
+    job = insert(sqlite_driver, "one")
+    with sqlite_driver.connect() as connection:
+        connection.run_script(f"UPDATE river_job SET created_at = 'someday' WHERE id = {job.id}")
+    with running(sqlite_driver, registry(one=completing(f"sqlite:///{sqlite_path}"))) as worker:
+        wait_for(lambda: states(sqlite_driver, job.id) == ["completed"], "the completion")
+        wait_for(lambda: worker.active == 0, "the end of the attempt")
+    text = "SELECT json_extract(river_json(metadata), '$.after') FROM river_job"
+    assert run(sqlite_driver, text) == [(2,)]
