@@ -79,6 +79,12 @@ class Plugin:
     def metric_emit(self, metric: Metric) -> None:
         """Take a measured value; called in the thread that claims, so it must not block."""
 
+    def periodic_jobs_start(self) -> None:
+        """See that this client was elected and begins with its periodic jobs.
+
+        Raising keeps it from leading: the start is tried again, and then the leadership is given up.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Hooks:

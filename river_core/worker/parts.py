@@ -127,6 +127,7 @@ class Parts:
             clock=config.clock,
             client=context.client,
             periodic_jobs=context.periodic_jobs,
+            before_start=overridden(self.plugins.plugins, "periodic_jobs_start"),
         )
         return Elector(context.driver, self.id, self.notifier, maintenance.start, lambda: _stop(maintenance))
 

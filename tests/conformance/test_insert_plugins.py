@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from river_core import Client, EncodedArgs, InsertManyParams, InsertParams, InsertResult, Plugin, join
-from river_core.drivers.base import Driver
+from river_core.db.notifications import TOPIC_INSERT
+from river_core.drivers.base import Driver, Notification
 from river_core.errors import RiverError, ValidationError
 from river_core.job import JobState
 from river_core.plugins import InsertOperation
 from river_core.task import FunctionTask, Registry
-from tests.conformance.listening import heard_during
+from river_core.trailing import TrailingNotifications
+from tests.conformance.listening import DEADLINE, heard_during, listening
 from tests.conformance.raw_connections import application_connection, count_jobs
 
 ONE, TWO = EncodedArgs("kind_one", "{}"), EncodedArgs("kind_two", "{}")
@@ -171,3 +175,33 @@ def test_workers_are_notified_as_without_plugins(driver: Driver) -> None:
     client = Client(driver, plugins=(Changing(queue="mail"),))
     heard = heard_during(driver, lambda: client.insert(ONE))
     assert '"mail"' in str(heard)
+
+
+def test_what_the_limiter_holds_back_is_announced_later(driver: Driver) -> None:
+    """As without plugins: the second of two inserts in a row is told of by the trailing notification."""
+    client = Client(
+        driver, plugins=(Changing(queue="mail"),), trailing=TrailingNotifications(driver, delay=0.001)
+    )
+    heard: list[Notification] = []
+    with listening(driver, TOPIC_INSERT) as listener:
+        client.insert(ONE)
+        client.insert(ONE)
+        deadline = time.monotonic() + DEADLINE
+        while len(heard) < 2 and time.monotonic() < deadline:
+            heard += listener.wait(DEADLINE)
+    assert ['"mail"' in item.payload for item in heard] == [True, True]
+
+
+def test_rows_that_were_made_earlier(driver: Driver) -> None:
+    """`insert_rows_on` runs plugins in the transaction that it is given, as every insert does."""
+    calls: list[str] = []
+    client = Client(driver, plugins=(Recorder("A", calls), Changing(queue="mail")))
+    rows = [client.row_to_insert(args, None, datetime.now(UTC)) for args in (ONE, TWO)]
+    assert calls == []
+    with driver.connect() as connection, connection.transaction():
+        results = client.insert_rows_on(connection, rows)
+    assert [result.job.queue for result in results] == ["mail", "mail"]
+    assert calls == [
+        *("A before 2", "A begin kind_one", "A begin kind_two"),
+        *("A end kind_one", "A end kind_two", "A after 2"),
+    ]

@@ -21,6 +21,7 @@ from river_core.errors import OperationalError
 from river_core.insert import EncodedArgs, InsertOpts, InsertParams, InsertResult
 from river_core.job import JobRow
 from river_core.periodic import PeriodicJob, PeriodicJobs
+from river_core.plugins import InsertOperation, Plugin
 from river_core.schedule import CronSchedule, IntervalSchedule, NeverSchedule
 from river_core.task import Registry
 from river_core.unique import UniqueOpts
@@ -498,6 +499,65 @@ def test_a_worker_inserts_and_works_its_periodic_jobs(driver: Driver) -> None:
         assert done["added"].wait(30)
     [row] = inserted(driver, "configured")
     assert row.metadata["river:periodic_job_id"] == "configured"
+
+
+class Watching(Plugin):
+    """Notes inserts and starts; raises as long as `errors` has any."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.calls: list[str] = []
+        self.errors = list(errors)
+
+    def insert_many(self, params: list[InsertParams], operation: InsertOperation) -> list[InsertResult]:
+        self.calls.append(f"around {len(params)}")
+        return operation(params)
+
+    def insert_begin(self, params: InsertParams) -> InsertParams:
+        if self.errors:
+            raise self.errors.pop()
+        return replace(params, priority=3)
+
+    def insert_end(self, result: InsertResult) -> None:
+        self.calls.append(f"written {result.job.kind}")
+
+    def periodic_jobs_start(self) -> None:
+        self.calls.append("start")
+        if self.errors:
+            raise self.errors.pop()
+
+
+def test_plugins_see_periodic_inserts(driver: Driver) -> None:
+    """One call for all that are due; what a hook changes is written. River's protocol, section 16."""
+    plugin, clock = Watching(), FixedClock()
+    client = Client(driver, clock=clock, plugins=[plugin])
+    leader = Leader(driver, job(id="tick"), job("tock"), clock=clock, client=client)
+    leader.turn()
+    leader.turn(60)
+    assert plugin.calls == ["around 2", "written tick", "written tock"]
+    assert [row.priority for kind in ("tick", "tock") for row in inserted(driver, kind)] == [3, 3]
+
+
+def test_a_run_that_a_plugin_refuses_stays_due(driver: Driver) -> None:
+    """Neither the row nor the memory of the run is left; the next turn inserts it."""
+    plugin, clock = Watching(), FixedClock()
+    client = Client(driver, clock=clock, plugins=[plugin])
+    leader = Leader(driver, job(id="tick"), clock=clock, client=client)
+    leader.turn()
+    plugin.errors.append(PermissionError("not this one"))
+    assert leader.turn(60) == RETRY_SECONDS
+    assert planned(driver) == []
+    leader.turn(1)
+    assert planned(driver) == [60]
+
+
+def test_plugins_are_told_when_a_leader_begins(driver: Driver) -> None:
+    """`periodic_jobs_start`: raising prevents the start of maintenance, which is then tried again."""
+    plugin = Watching(RuntimeError("not yet"))
+    start = job(schedule=IntervalSchedule(3600), run_on_start=True)
+    with running(driver, registry(tick=lambda job: None), periodic_jobs=[start], plugins=[plugin]):
+        [row] = wait_for(lambda: inserted(driver), "the run on start")
+    assert row.priority == 3
+    assert plugin.calls == ["start", "start", "around 1", "written tick"]
 
 
 def test_only_the_leader_inserts(driver: Driver) -> None:

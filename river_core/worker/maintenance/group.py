@@ -60,13 +60,16 @@ class MaintenanceServices:
         clock: Clock | None = None,
         client: Client | None = None,
         periodic_jobs: PeriodicJobs | None = None,
+        before_start: Sequence[Callable[[], object]] = (),
     ) -> None:
         """Build the services; `allow` says which queues may be announced now.
 
-        `client` inserts the periodic jobs, and is given to services of the application's own.
+        `client` inserts the periodic jobs, and is given to services of the application's own. What
+        `before_start` raises keeps the services from starting.
         """
         config, clock = config or MaintenanceConfig(), clock or SystemClock()
         client = client or Client(driver, registry=registry, clock=clock)
+        self._before_start = tuple(before_start)
         self.scheduler = Scheduler(driver, allow=allow, clock=clock)
         self.rescuer = Rescuer(
             driver,
@@ -109,6 +112,8 @@ class MaintenanceServices:
 
         One of the application's own that does not end is left out; it must not keep this client from leading.
         """
+        for hook in self._before_start:
+            hook()
         for service in self.services:
             if service.stop(STOP_SECONDS if isinstance(service, CustomService) else None):
                 service.start()
