@@ -6,28 +6,20 @@ else in one of its own. A client may be used from any thread and goes on after a
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
-from river_core import validation
-from river_core.clock import Clock, SystemClock
-from river_core.db import jobs, notifications, queues
+from river_core import steps
+from river_core.ambient import joined
+from river_core.clock import Clock
+from river_core.db import notifications, queues
 from river_core.db.queues import ALL_QUEUES, QueueRow
 from river_core.db.statement import Statement
+from river_core.deferring import Deferring, deferred_results
 from river_core.drivers.base import Connection, Driver
-from river_core.errors import (
-    ConfigurationError,
-    JobRunningError,
-    NotFoundError,
-    RejectedValueError,
-    UniqueConflictError,
-    UnknownJobKindError,
-    ValidationError,
-)
+from river_core.errors import AwaitedTransactionError, NotFoundError, OtherDatabaseError, ValidationError
 from river_core.insert import (
     MAX_ATTEMPTS_DEFAULT,
     QUEUE_DEFAULT,
@@ -37,18 +29,17 @@ from river_core.insert import (
     InsertResult,
     JobArgs,
 )
-from river_core.insert_options import InsertDefaults, check_params, insert_params
+from river_core.insert_options import InsertDefaults
 from river_core.inserting import InsertNotifyLimiter, available_queues, insert_many
-from river_core.job import JobRow, JobState, rfc3339
+from river_core.job import JobRow
+from river_core.row_builder import RowBuilder
+from river_core.steps import Steps, run
 from river_core.task import Registry
 from river_core.trailing import TrailingNotifications
 
-Enqueue = Literal["ambient", "own"]
+Enqueue = Literal["ambient", "own", "after_commit"]
 
 QUEUE_LIST_LIMITS = range(1, 10_001)
-_NO_OPTIONS = InsertOpts()
-
-logger = logging.getLogger(__name__)
 
 
 class Client:
@@ -78,19 +69,12 @@ class Client:
         may be shared with others that insert in this process; `trailing` announces a moment later what
         the limiter holds back, else the workers' poll finds it.
         """
-        try:
-            validation.queue(queue, lenient_queue_names)
-            validation.max_attempts(max_attempts)
-        except ValidationError as error:
-            raise ConfigurationError(f"the client's default {error}") from error
         self.driver = driver
         self.limiter = limiter or InsertNotifyLimiter()
         self._trailing = trailing
-        self._defaults = InsertDefaults(queue, max_attempts, lenient_queue_names)
-        self._registry = None if skip_unknown_job_check else registry
-        self._clock = clock or SystemClock()
-        self._fixed_time = not isinstance(self._clock, SystemClock)
-        self._warned_queues: set[str] = set()
+        defaults = InsertDefaults(queue, max_attempts, lenient_queue_names)
+        self._rows = RowBuilder(defaults, None if skip_unknown_job_check else registry, clock)
+        self._deferring = Deferring(driver, self._insert_on, self._insert_own)
 
     def insert(
         self,
@@ -102,55 +86,44 @@ class Client:
     ) -> InsertResult:
         """Insert one job, with options as an object or as keywords of the same names.
 
-        `enqueue="own"` passes a joined connection by. Raises ValidationError, UnknownJobKindError,
-        AmbientTransactionError or DatabaseError; nothing is written then.
+        `enqueue="own"` passes a joined or watched transaction by, `"after_commit"` inserts on our own
+        connection once it is committed. Raises ValidationError, UnknownJobKindError,
+        AmbientTransactionError or DatabaseError; nothing is written then. Where the row is written later
+        (after a commit, or before that of an async session) the result's job has the id 0.
         """
-        return self._insert([self._params(args, _options(insert_opts, opts))], enqueue)[0]
+        return self._insert(self._rows.one(args, insert_opts, opts), enqueue)[0]
 
     def insert_many(
         self, jobs: Sequence[InsertManyParams], *, enqueue: Enqueue = "ambient"
     ) -> list[InsertResult]:
         """Insert several jobs, all or none; returns one result for each, in order. Raises as `insert`."""
-        return self._insert([self._params(job.args, job.insert_opts or _NO_OPTIONS) for job in jobs], enqueue)
+        return self._insert(self._rows.many(jobs), enqueue)
 
     def insert_tx(
         self, connection: Any, args: JobArgs, insert_opts: InsertOpts | None = None, **opts: Any
     ) -> InsertResult:
         """Insert one job inside the open transaction of `connection`, which the caller commits."""
-        rows = [self._params(args, _options(insert_opts, opts))]
-        return self._insert_on(self.driver.adopt(connection), rows)[0]
+        return self._insert_tx(connection, self._rows.one(args, insert_opts, opts))[0]
 
     def insert_many_tx(self, connection: Any, jobs: Sequence[InsertManyParams]) -> list[InsertResult]:
         """Insert several jobs inside the open transaction of `connection`, which the caller commits."""
-        rows = [self._params(job.args, job.insert_opts or _NO_OPTIONS) for job in jobs]
-        return self._insert_on(self.driver.adopt(connection), _not_empty(rows))
+        return self._insert_tx(connection, self._rows.many(jobs))
 
     def insert_params(
         self, rows: Sequence[InsertParams], *, enqueue: Enqueue = "ambient"
     ) -> list[InsertResult]:
         """Insert rows that an adapter has put together; the JSON in them is taken as it is."""
-        for row in rows:
-            check_params(row, self._defaults.lenient_queue_names)
-            self._check_known(row)
-        return self._insert(rows, enqueue)
+        return self._insert(self._rows.checked(rows), enqueue)
 
     def job_get(self, job_id: int) -> JobRow:
         """Return a stored job; raises NotFoundError."""
         with self._connection() as connection:
-            return self._get(connection, job_id)
+            return run(connection, steps.job_get(self.driver.sql, job_id))
 
     def job_cancel(self, job_id: int) -> JobRow:
         """Cancel a job; one that runs is asked to stop, a finished one stays (River: JobCancel)."""
-        mark = rfc3339(self._clock.now())
-        statement = jobs.job_cancel(self.driver.sql, _id(job_id), mark, self._now())
-        with self._connection() as connection, connection.transaction():
-            row = self._fetch_job(connection, statement)
-            if row is None:
-                raise _not_found(job_id)
-            if row.metadata.get("cancel_attempted_at") == mark:
-                payload = notifications.cancel_payload(row.id, row.queue)
-                self._notify(connection, notifications.TOPIC_CONTROL, payload)
-        return row
+        now = self._rows.clock.now()
+        return self._run(steps.job_cancel(self.driver.sql, job_id, now, self._now()))
 
     def job_retry(self, job_id: int) -> JobRow:
         """Make a job available now, with an attempt left; one that runs or is due stays (River: JobRetry).
@@ -158,25 +131,11 @@ class Client:
         Raises NotFoundError, UniqueConflictError where another job holds its unique key by now, and
         ValidationError where the last possible attempt is spent.
         """
-        statement = jobs.job_retry(self.driver.sql, _id(job_id), self._now())
-        with self._connection() as connection, connection.transaction():
-            try:
-                row = self._fetch_job(connection, statement)
-            except RejectedValueError as error:
-                raise UniqueConflictError(job_id) from error
-            if row is None:
-                return self._unretried(self._get(connection, job_id))
-            self._notify(connection, notifications.TOPIC_INSERT, notifications.insert_payload(row.queue))
-        return row
+        return self._run(steps.job_retry(self.driver.sql, job_id, self._now()))
 
     def job_delete(self, job_id: int) -> JobRow:
         """Delete a job and return it; raises NotFoundError, or JobRunningError while it runs."""
-        with self._connection() as connection, connection.transaction():
-            row = self._fetch_job(connection, jobs.job_delete(self.driver.sql, _id(job_id)))
-            if row is None:
-                self._get(connection, job_id)
-                raise JobRunningError(f"job {job_id} is running and cannot be deleted; cancel it first")
-        return row
+        return self._run(steps.job_delete(self.driver.sql, job_id))
 
     def queue_get(self, name: str) -> QueueRow:
         """Return a queue that some worker has worked; raises NotFoundError."""
@@ -204,28 +163,42 @@ class Client:
         """Close the driver's connections; harmless twice."""
         self.driver.close()
 
-    def _params(self, args: JobArgs, opts: InsertOpts) -> InsertParams:
-        params = insert_params(args, opts, self._defaults, self._clock.now())
-        self._check_known(params)
-        return params
-
-    def _check_known(self, row: InsertParams) -> None:
-        if self._registry is not None and self._registry.get(row.kind) is None:
-            raise UnknownJobKindError(row.kind)
-        if self._defaults.lenient_queue_names and row.queue not in self._warned_queues:
-            self._warn_once(row.queue)
-
-    def _warn_once(self, queue: str) -> None:
-        self._warned_queues.add(queue)
-        if not validation.is_portable_queue(queue):
-            logger.warning("River's other clients refuse this name of a queue", extra={"queue": queue})
-
     def _insert(self, rows: Sequence[InsertParams], enqueue: Enqueue) -> list[InsertResult]:
-        _not_empty(rows)
-        adopted = self._ambient(enqueue)
-        if adopted is not None:
-            return self._insert_on(adopted, rows)
-        rows = self._stamped(rows)
+        if enqueue == "after_commit":
+            return self._insert_after_commit(rows)
+        is_explicit = joined() is not None
+        try:
+            adopted = self._ambient(enqueue)
+        except AwaitedTransactionError as error:
+            self._deferring.before_commit(error.owner, rows, is_explicit)
+            return self._deferred(rows)
+        except OtherDatabaseError:
+            if is_explicit:
+                raise
+            self._deferring.elsewhere(self.driver.open_transaction(), rows)
+            return self._deferred(rows)
+        return self._insert_own(rows) if adopted is None else self._insert_on(adopted, rows)
+
+    def _insert_tx(self, connection: Any, rows: Sequence[InsertParams]) -> list[InsertResult]:
+        try:
+            adopted = self.driver.adopt(connection)
+        except AwaitedTransactionError as error:
+            self._deferring.before_commit(error.owner, rows, is_explicit=True)
+            return self._deferred(rows)
+        return self._insert_on(adopted, rows)
+
+    def _insert_after_commit(self, rows: Sequence[InsertParams]) -> list[InsertResult]:
+        owner = self.driver.open_transaction()
+        if owner is None:
+            return self._insert_own(rows)
+        self._deferring.after_commit(owner, rows)
+        return self._deferred(rows)
+
+    def _deferred(self, rows: Sequence[InsertParams]) -> list[InsertResult]:
+        return deferred_results(rows, self._rows.clock.now())
+
+    def _insert_own(self, rows: Sequence[InsertParams]) -> list[InsertResult]:
+        rows = self._rows.stamped(rows)
         notified = self.limiter.allowed(rows)
         try:
             with self.driver.connect() as connection:
@@ -244,54 +217,40 @@ class Client:
 
     def _insert_on(self, adopted: Connection, rows: Sequence[InsertParams]) -> list[InsertResult]:
         """Insert on a borrowed connection. When it commits nobody knows, so the limiter is left out."""
-        rows = self._stamped(rows)
+        rows = self._rows.stamped(rows)
         return insert_many(adopted, self.driver.sql, rows, available_queues(rows))
 
-    def _stamped(self, rows: Sequence[InsertParams]) -> Sequence[InsertParams]:
-        """Give rows the time of a clock that a test set; otherwise the database's own clock counts."""
-        if not self._fixed_time:
-            return rows
-        now = self._clock.now()
-        return [
-            replace(row, created_at=row.created_at or now, scheduled_at=row.scheduled_at or now)
-            for row in rows
-        ]
-
     def _now(self) -> datetime | None:
-        return self._clock.now() if self._fixed_time else None
+        return self._rows.now()
 
     def _ambient(self, enqueue: Enqueue) -> Connection | None:
         if enqueue == "own":
             return None
         if enqueue != "ambient":
-            raise ValidationError(f"enqueue must be 'ambient' or 'own', not {enqueue!r}")
+            raise ValidationError(f"enqueue must be 'ambient', 'own' or 'after_commit', not {enqueue!r}")
         return self.driver.ambient()
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
-        adopted = self.driver.ambient()
+        adopted = self._ambient_or_none()
         if adopted is not None:
             yield adopted
             return
         with self.driver.connect() as own:
             yield own
 
-    def _fetch_job(self, connection: Connection, statement: Statement) -> JobRow | None:
-        rows = connection.fetch(statement)
-        return jobs.decode_job(self.driver.sql, rows[0]) if rows else None
+    def _ambient_or_none(self) -> Connection | None:
+        """Take no notice of a watched transaction that is on another database."""
+        try:
+            return self.driver.ambient()
+        except OtherDatabaseError:
+            if joined() is not None:
+                raise
+            return None
 
-    def _get(self, connection: Connection, job_id: int) -> JobRow:
-        row = self._fetch_job(connection, jobs.job_get_by_id(self.driver.sql, _id(job_id)))
-        if row is None:
-            raise _not_found(job_id)
-        return row
-
-    def _unretried(self, row: JobRow) -> JobRow:
-        if row.attempt >= validation.MAX_ATTEMPTS and row.state not in (JobState.RUNNING, JobState.AVAILABLE):
-            raise ValidationError(
-                f"job {row.id} cannot be retried: its attempt {row.attempt} is the last there can be"
-            )
-        return row
+    def _run(self, job_steps: Steps[JobRow]) -> JobRow:
+        with self._connection() as connection, connection.transaction():
+            return run(connection, job_steps)
 
     def _queues(self, connection: Connection, statement: Statement, name: str) -> list[QueueRow]:
         rows = connection.fetch(statement)
@@ -306,37 +265,3 @@ class Client:
 
     def _notify(self, connection: Connection, topic: str, payload: str) -> None:
         connection.fetch(notifications.notify_many(self.driver.sql, topic, [payload]))
-
-
-def _options(given: InsertOpts | None, keywords: dict[str, Any]) -> InsertOpts:
-    if given is None and not keywords:
-        return _NO_OPTIONS
-    if given is not None and keywords:
-        raise ValidationError(
-            f"give options as InsertOpts or as keywords, not both: {', '.join(sorted(keywords))}"
-        )
-    if given is not None:
-        return given
-    unknown = sorted(keywords.keys() - InsertOpts.__dataclass_fields__.keys())
-    if unknown:
-        known = ", ".join(InsertOpts.__dataclass_fields__)
-        raise ValidationError(f"insert takes no option {', '.join(unknown)}; the options are {known}")
-    return InsertOpts(**keywords)
-
-
-def _not_empty(rows: Sequence[InsertParams]) -> Sequence[InsertParams]:
-    if not rows:
-        raise ValidationError("no jobs to insert")
-    return rows
-
-
-def _id(job_id: int) -> int:
-    if isinstance(job_id, bool) or not isinstance(job_id, int):
-        raise ValidationError(f"a job's id is a whole number, not {job_id!r}")
-    if not 0 < job_id < 2**63:
-        raise _not_found(job_id)
-    return job_id
-
-
-def _not_found(job_id: int) -> NotFoundError:
-    return NotFoundError(f"there is no job {job_id}")
