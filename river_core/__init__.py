@@ -6,11 +6,13 @@
 `ambient`, `client` and `drivers.base`; everything else may change.
 """
 
+from river_core.aio import AsyncClient
 from river_core.ambient import join
 from river_core.client import Client
-from river_core.drivers import open_driver
+from river_core.drivers import open_async_driver, open_driver
 from river_core.errors import (
     AmbientTransactionError,
+    AwaitedTransactionError,
     ConfigurationError,
     ControlFlow,
     DatabaseError,
@@ -24,6 +26,7 @@ from river_core.errors import (
     MissingSchemaError,
     NotFoundError,
     OperationalError,
+    OtherDatabaseError,
     RejectedValueError,
     RiverError,
     UniqueConflictError,
@@ -52,7 +55,9 @@ from river_core.worker.worker import Worker
 
 __all__ = [
     "AmbientTransactionError",
+    "AsyncClient",
     "AttemptError",
+    "AwaitedTransactionError",
     "Cancelled",
     "Client",
     "Completed",
@@ -85,6 +90,7 @@ __all__ = [
     "NotFoundError",
     "Notifier",
     "OperationalError",
+    "OtherDatabaseError",
     "Outcome",
     "QueueConfig",
     "Registry",
@@ -99,6 +105,7 @@ __all__ = [
     "Worker",
     "WorkerConfig",
     "join",
+    "open_async_driver",
     "open_driver",
     "run_worker",
 ]
