@@ -136,6 +136,8 @@ class PsycopgDriver:
         else:
             adopted = borrow(raw, POSTGRES, "psycopg.Connection")
             library_connection = adopted.library_connection
+            if isinstance(library_connection, psycopg.Connection | psycopg.AsyncConnection):
+                check_usable(library_connection)
         if not is_same_address(self._conninfo, library_connection):
             self._check_identity(adopted, library_connection)
         return adopted

@@ -71,7 +71,7 @@ def check_usable(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) ->
     _check_session(raw)
 
 
-def _check_session(raw: psycopg.Connection[Any]) -> None:
+def _check_session(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
     """Refuse what would keep us from reading the row that we insert, before it is inserted."""
     style = raw.info.parameter_status("DateStyle") or "ISO"
     if not style.startswith("ISO"):
