@@ -6,12 +6,14 @@
 `ambient`, `client`, `plugins`, `resumable` and `drivers.base`; everything else may change.
 """
 
+from river_core.aio import AsyncClient
 from river_core.ambient import join
 from river_core.client import Client
 from river_core.db.queues import QueueRow
-from river_core.drivers import open_driver
+from river_core.drivers import open_async_driver, open_driver
 from river_core.errors import (
     AmbientTransactionError,
+    AwaitedTransactionError,
     ConfigurationError,
     ControlFlow,
     DatabaseError,
@@ -25,6 +27,7 @@ from river_core.errors import (
     MissingSchemaError,
     NotFoundError,
     OperationalError,
+    OtherDatabaseError,
     RejectedValueError,
     ResumableError,
     RiverError,
@@ -64,7 +67,9 @@ from river_core.worker.worker import Worker
 
 __all__ = [
     "AmbientTransactionError",
+    "AsyncClient",
     "AttemptError",
+    "AwaitedTransactionError",
     "Cancelled",
     "Client",
     "Completed",
@@ -110,6 +115,7 @@ __all__ = [
     "NotFoundError",
     "Notifier",
     "OperationalError",
+    "OtherDatabaseError",
     "Outcome",
     "PeriodicJob",
     "PeriodicJobs",
@@ -135,6 +141,7 @@ __all__ = [
     "job_checkpoint",
     "job_complete_tx",
     "join",
+    "open_async_driver",
     "open_driver",
     "run_worker",
 ]

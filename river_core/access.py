@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from river_core.ambient import joined
 from river_core.clock import Clock, SystemClock
 from river_core.db.statement import Sql
 from river_core.drivers.base import Connection, Driver
+from river_core.errors import OtherDatabaseError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,22 @@ class Access:
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """Lend the connection that was given to `river_core.join`, else one of our own."""
-        joined = self.driver.ambient()
-        if joined is not None:
-            yield Session(joined, self.driver.sql, self.clock)
+        """Lend the connection that was given to `river_core.join` or a watched one, else one of our own."""
+        adopted = self._ambient()
+        if adopted is not None:
+            yield Session(adopted, self.driver.sql, self.clock)
             return
         with self.driver.connect() as own:
             yield Session(own, self.driver.sql, self.clock)
+
+    def _ambient(self) -> Connection | None:
+        """Take no notice of a watched transaction that is on another database."""
+        try:
+            return self.driver.ambient()
+        except OtherDatabaseError:
+            if joined() is not None:
+                raise
+            return None
 
     def session_on(self, connection: Any) -> Session:
         """Adopt a connection of the driver's library, whose open transaction the caller ends.

@@ -8,20 +8,18 @@ else in one of its own. A client may be used from any thread and goes on after a
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
-from river_core import validation
 from river_core.access import Access
-from river_core.ambient import join
+from river_core.ambient import join, joined
 from river_core.client_jobs import JobCalls
 from river_core.client_queues import QueueCalls
-from river_core.clock import Clock, SystemClock
+from river_core.clock import Clock
+from river_core.deferring import Deferring, deferred_results
 from river_core.drivers.base import Connection, Driver
-from river_core.errors import ConfigurationError, UnknownJobKindError, ValidationError
+from river_core.errors import AwaitedTransactionError, OtherDatabaseError, ValidationError
 from river_core.insert import (
     MAX_ATTEMPTS_DEFAULT,
     QUEUE_DEFAULT,
@@ -31,19 +29,15 @@ from river_core.insert import (
     InsertResult,
     JobArgs,
 )
-from river_core.insert_options import InsertDefaults, check_params, insert_params
+from river_core.insert_options import InsertDefaults
 from river_core.insert_plugins import insert_with_plugins
 from river_core.inserting import InsertNotifyLimiter, available_queues, insert_many
-from river_core.keywords import options
 from river_core.plugins import PluginSet
+from river_core.row_builder import RowBuilder, not_empty
 from river_core.task import Registry
 from river_core.trailing import TrailingNotifications
 
-Enqueue = Literal["ambient", "own"]
-
-_NO_OPTIONS = InsertOpts()
-
-logger = logging.getLogger(__name__)
+Enqueue = Literal["ambient", "own", "after_commit"]
 
 
 class Client(JobCalls, QueueCalls):
@@ -74,22 +68,16 @@ class Client(JobCalls, QueueCalls):
         may be shared with others that insert in this process; `trailing` announces a moment later what
         the limiter holds back, else the workers' poll finds it. `plugins` see every insert.
         """
-        try:
-            validation.queue(queue, lenient_queue_names)
-            validation.max_attempts(max_attempts)
-        except ValidationError as error:
-            raise ConfigurationError(f"the client's default {error}") from error
         self.driver = driver
         self.limiter = limiter or InsertNotifyLimiter()
         self._trailing = trailing
-        self._defaults = InsertDefaults(queue, max_attempts, lenient_queue_names)
-        self._registry = None if skip_unknown_job_check else registry
+        defaults = InsertDefaults(queue, max_attempts, lenient_queue_names)
+        self._rows = RowBuilder(defaults, None if skip_unknown_job_check else registry, clock)
         given = PluginSet(plugins, registry)
         self._plugins = given if given.plugins or registry is not None else None
-        self._clock = clock or SystemClock()
-        self._access = Access(driver, self._clock)
-        self._fixed_time = not isinstance(self._clock, SystemClock)
-        self._warned_queues: set[str] = set()
+        self._lenient_queue_names = lenient_queue_names
+        self._access = Access(driver, self._rows.clock)
+        self._deferring = Deferring(driver, self._insert_on, self._insert_own)
 
     def insert(
         self,
@@ -101,77 +89,88 @@ class Client(JobCalls, QueueCalls):
     ) -> InsertResult:
         """Insert one job, with options as an object or as keywords of the same names.
 
-        `enqueue="own"` passes a joined connection by. Raises ValidationError, UnknownJobKindError,
-        AmbientTransactionError or DatabaseError; nothing is written then.
+        `enqueue="own"` passes a joined or watched transaction by, `"after_commit"` inserts on our own
+        connection once it is committed. Raises ValidationError, UnknownJobKindError,
+        AmbientTransactionError or DatabaseError; nothing is written then. Where the row is written later
+        (after a commit, or before that of an async session) the result's job has the id 0.
         """
-        return self._insert([self._params(args, options(InsertOpts, insert_opts, opts))], enqueue)[0]
+        return self._insert(self._rows.one(args, insert_opts, opts), enqueue)[0]
 
     def insert_many(
         self, jobs: Sequence[InsertManyParams], *, enqueue: Enqueue = "ambient"
     ) -> list[InsertResult]:
         """Insert several jobs, all or none; returns one result for each, in order. Raises as `insert`."""
-        return self._insert([self._params(job.args, job.insert_opts or _NO_OPTIONS) for job in jobs], enqueue)
+        return self._insert(self._rows.many(jobs), enqueue)
 
     def insert_tx(
         self, connection: Any, args: JobArgs, insert_opts: InsertOpts | None = None, **opts: Any
     ) -> InsertResult:
         """Insert one job inside the open transaction of `connection`, which the caller commits."""
-        rows = [self._params(args, options(InsertOpts, insert_opts, opts))]
-        return self._insert_on(self.driver.adopt(connection), rows)[0]
+        return self._insert_tx(connection, self._rows.one(args, insert_opts, opts))[0]
 
     def insert_many_tx(self, connection: Any, jobs: Sequence[InsertManyParams]) -> list[InsertResult]:
         """Insert several jobs inside the open transaction of `connection`, which the caller commits."""
-        rows = [self._params(job.args, job.insert_opts or _NO_OPTIONS) for job in jobs]
-        return self._insert_on(self.driver.adopt(connection), _not_empty(rows))
+        return self._insert_tx(connection, self._rows.many(jobs))
 
     def insert_params(
         self, rows: Sequence[InsertParams], *, enqueue: Enqueue = "ambient"
     ) -> list[InsertResult]:
         """Insert rows that an adapter has put together; the JSON in them is taken as it is."""
-        for row in rows:
-            check_params(row, self._defaults.lenient_queue_names)
-            self._check_known(row)
-        return self._insert(rows, enqueue)
+        return self._insert(self._rows.checked(rows), enqueue)
 
     def row_to_insert(self, args: JobArgs, insert_opts: InsertOpts | None, now: datetime) -> InsertParams:
         """Return the checked row that an insert of this job would write; nothing is written.
 
         `now`, aware, decides the period of a unique job. Raises as `insert`.
         """
-        params = insert_params(args, insert_opts or _NO_OPTIONS, self._defaults, now)
-        self._check_known(params)
-        return params
+        return self._rows.row(args, insert_opts, now)
 
     def insert_rows_on(self, connection: Connection, rows: Sequence[InsertParams]) -> list[InsertResult]:
         """Write checked rows in the open transaction of one of the driver's connections."""
-        return self._insert_on(connection, _not_empty(rows))
+        return self._insert_on(connection, not_empty(list(rows)))
 
     def close(self) -> None:
         """Close the driver's connections; harmless twice."""
         self.driver.close()
 
-    def _params(self, args: JobArgs, opts: InsertOpts) -> InsertParams:
-        return self.row_to_insert(args, opts, self._clock.now())
-
-    def _check_known(self, row: InsertParams) -> None:
-        if self._registry is not None and self._registry.get(row.kind) is None:
-            raise UnknownJobKindError(row.kind)
-        if self._defaults.lenient_queue_names and row.queue not in self._warned_queues:
-            self._warn_once(row.queue)
-
-    def _warn_once(self, queue: str) -> None:
-        self._warned_queues.add(queue)
-        if not validation.is_portable_queue(queue):
-            logger.warning("River's other clients refuse this name of a queue", extra={"queue": queue})
-
     def _insert(self, rows: Sequence[InsertParams], enqueue: Enqueue) -> list[InsertResult]:
-        _not_empty(rows)
-        adopted = self._ambient(enqueue)
-        if adopted is not None:
-            return self._insert_on(adopted, rows)
+        if enqueue == "after_commit":
+            return self._insert_after_commit(rows)
+        is_explicit = joined() is not None
+        try:
+            adopted = self._ambient(enqueue)
+        except AwaitedTransactionError as error:
+            self._deferring.before_commit(error.owner, rows, is_explicit)
+            return self._deferred(rows)
+        except OtherDatabaseError:
+            if is_explicit:
+                raise
+            self._deferring.elsewhere(self.driver.open_transaction(), rows)
+            return self._deferred(rows)
+        return self._insert_own(rows) if adopted is None else self._insert_on(adopted, rows)
+
+    def _insert_tx(self, connection: Any, rows: Sequence[InsertParams]) -> list[InsertResult]:
+        try:
+            adopted = self.driver.adopt(connection)
+        except AwaitedTransactionError as error:
+            self._deferring.before_commit(error.owner, rows, is_explicit=True)
+            return self._deferred(rows)
+        return self._insert_on(adopted, rows)
+
+    def _insert_after_commit(self, rows: Sequence[InsertParams]) -> list[InsertResult]:
+        owner = self.driver.open_transaction()
+        if owner is None:
+            return self._insert_own(rows)
+        self._deferring.after_commit(owner, rows)
+        return self._deferred(rows)
+
+    def _deferred(self, rows: Sequence[InsertParams]) -> list[InsertResult]:
+        return deferred_results(rows, self._rows.clock.now())
+
+    def _insert_own(self, rows: Sequence[InsertParams]) -> list[InsertResult]:
         if self._plugins is not None and self._plugins.any:
             return self._insert_with_plugins(rows, self._plugins)
-        rows = self._stamped(rows)
+        rows = self._rows.stamped(rows)
         notified = self.limiter.allowed(rows)
         try:
             with self.driver.connect() as connection:
@@ -189,7 +188,7 @@ class Client(JobCalls, QueueCalls):
     @property
     def clock(self) -> Clock:
         """The clock of this client."""
-        return self._clock
+        return self._rows.clock
 
     def flush_notifications(self) -> None:
         """Tell the workers now of all jobs that were inserted; for a caller that waits for a result."""
@@ -200,7 +199,7 @@ class Client(JobCalls, QueueCalls):
         """Insert on a borrowed connection. When it commits nobody knows, so the limiter is left out."""
         if self._plugins is not None and self._plugins.any:
             return self._with_plugins(adopted, rows, available_queues, self._plugins)
-        rows = self._stamped(rows)
+        rows = self._rows.stamped(rows)
         return insert_many(adopted, self.driver.sql, rows, available_queues(rows))
 
     def _insert_with_plugins(self, rows: Sequence[InsertParams], plugins: PluginSet) -> list[InsertResult]:
@@ -231,31 +230,15 @@ class Client(JobCalls, QueueCalls):
         """Insert in the connection's transaction, which is also that of whatever the plugins insert."""
 
         def write(last: Sequence[InsertParams]) -> list[InsertResult]:
-            last = self._stamped(last)
+            last = self._rows.stamped(last)
             return insert_many(connection, self.driver.sql, last, notify(last))
 
         with join(connection.raw):
-            return insert_with_plugins(plugins, rows, self._defaults.lenient_queue_names, write)
-
-    def _stamped(self, rows: Sequence[InsertParams]) -> Sequence[InsertParams]:
-        """Give rows the time of a clock that a test set; otherwise the database's own clock counts."""
-        if not self._fixed_time:
-            return rows
-        now = self._clock.now()
-        return [
-            replace(row, created_at=row.created_at or now, scheduled_at=row.scheduled_at or now)
-            for row in rows
-        ]
+            return insert_with_plugins(plugins, rows, self._lenient_queue_names, write)
 
     def _ambient(self, enqueue: Enqueue) -> Connection | None:
         if enqueue == "own":
             return None
         if enqueue != "ambient":
-            raise ValidationError(f"enqueue must be 'ambient' or 'own', not {enqueue!r}")
+            raise ValidationError(f"enqueue must be 'ambient', 'own' or 'after_commit', not {enqueue!r}")
         return self.driver.ambient()
-
-
-def _not_empty(rows: Sequence[InsertParams]) -> Sequence[InsertParams]:
-    if not rows:
-        raise ValidationError("no jobs to insert")
-    return rows

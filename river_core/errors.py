@@ -8,6 +8,8 @@ Exception
     ├── JobRunningError                   a running job cannot be deleted
     ├── UniqueConflictError               another job holds the unique key
     ├── AmbientTransactionError           the joined connection cannot be used for this insert
+    │   ├── OtherDatabaseError            it is connected to a database that is not River's
+    │   └── AwaitedTransactionError       it belongs to an async session, so its statements are awaited
     ├── MigrationError                    the schema cannot be moved as asked
     ├── UnknownJobKindError               no task is registered under the row's kind
     ├── JobRowDecodeError                 one row holds what cannot be read; only that attempt fails
@@ -62,6 +64,22 @@ class UniqueConflictError(RiverError):
 
 class AmbientTransactionError(RiverError):
     """The connection given to `river_core.join` cannot take this insert (other database, closed, aborted)."""
+
+
+class OtherDatabaseError(AmbientTransactionError):
+    """The open transaction is on a database that is not River's, so a row cannot be part of it."""
+
+
+class AwaitedTransactionError(AmbientTransactionError):
+    """The open transaction is that of SQLAlchemy's async session, whose statements must be awaited."""
+
+    def __init__(self, owner: object) -> None:
+        """Keep the sync session behind it, which inserts are given to until its commit."""
+        super().__init__(
+            "this cannot be done in the transaction of an async session without awaiting it; call it inside "
+            "`await session.run_sync(lambda _: …)`, or use AsyncClient"
+        )
+        self.owner = owner
 
 
 class MigrationError(RiverError):

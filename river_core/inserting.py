@@ -14,6 +14,7 @@ from river_core.errors import DatabaseError, ValidationError
 from river_core.forking import in_forked_child
 from river_core.insert import InsertParams, InsertResult
 from river_core.job import JobState
+from river_core.steps import Steps, run
 
 NOTIFY_COOLDOWN_SECONDS = 0.1
 DUPLICATE = jobs.COLUMN_COUNT
@@ -79,18 +80,29 @@ def insert_many(
     """
     if not rows:
         return []
-    _refuse_repeated_keys(rows)
+    steps = insert_steps(sql, rows, notify_queues)
+    if sql.dialect is Dialect.POSTGRES:
+        return run(connection, steps)  # one statement, which commits by itself
+    with connection.transaction():
+        return run(connection, steps)
+
+
+def insert_steps(
+    sql: Sql, rows: Sequence[InsertParams], notify_queues: Collection[str]
+) -> Steps[list[InsertResult]]:
+    """Give the statements of `insert_many`, which must run in one transaction."""
+    refuse_repeated_keys(rows)
     payloads = [notifications.insert_payload(queue) for queue in notify_queues]
     if sql.dialect is Dialect.POSTGRES:
-        return _insert_on_postgres(connection, sql, rows, payloads)
-    with connection.transaction():
-        results = _insert_on_sqlite(connection, sql, rows)
-        if payloads:
-            connection.fetch(notifications.notify_many(sql, notifications.TOPIC_INSERT, payloads))
+        return (yield from _insert_on_postgres(sql, rows, payloads))
+    results = yield from _insert_on_sqlite(sql, rows)
+    if payloads:
+        yield notifications.notify_many(sql, notifications.TOPIC_INSERT, payloads)
     return results
 
 
-def _refuse_repeated_keys(rows: Sequence[InsertParams]) -> None:
+def refuse_repeated_keys(rows: Sequence[InsertParams]) -> None:
+    """Raise ValidationError where two rows of a batch have one unique key."""
     positions: dict[bytes, int] = {}
     for position, row in enumerate(rows):
         if row.unique_key is None:
@@ -104,25 +116,25 @@ def _refuse_repeated_keys(rows: Sequence[InsertParams]) -> None:
 
 
 def _insert_on_postgres(
-    connection: Connection, sql: Sql, rows: Sequence[InsertParams], payloads: Sequence[str]
-) -> list[InsertResult]:
+    sql: Sql, rows: Sequence[InsertParams], payloads: Sequence[str]
+) -> Steps[list[InsertResult]]:
     if len(rows) == 1 and len(payloads) <= 1:
         notification = payloads[0] if payloads else None
-        fetched = connection.fetch(jobs.job_insert(sql, rows[0], None, notification))
+        fetched = yield jobs.job_insert(sql, rows[0], None, notification)
     else:
-        fetched = connection.fetch(jobs.job_insert_many(sql, rows, (), payloads))
+        fetched = yield jobs.job_insert_many(sql, rows, (), payloads)
     if len(fetched) != len(rows):
         raise DatabaseError(f"{len(rows)} rows were inserted but {len(fetched)} came back")
     return [InsertResult(jobs.decode_job(sql, row), bool(row[DUPLICATE])) for row in fetched]
 
 
-def _insert_on_sqlite(connection: Connection, sql: Sql, rows: Sequence[InsertParams]) -> list[InsertResult]:
+def _insert_on_sqlite(sql: Sql, rows: Sequence[InsertParams]) -> Steps[list[InsertResult]]:
     """Find each result by its nonce or unique key: SQLite promises no order for what RETURNING gives."""
     nonces = [jobs.fresh_nonce() for _ in rows]
     if len(rows) == 1:
-        fetched = connection.fetch(jobs.job_insert(sql, rows[0], nonces[0], None))
+        fetched = yield jobs.job_insert(sql, rows[0], nonces[0], None)
     else:
-        fetched = connection.fetch(jobs.job_insert_many(sql, rows, nonces, ()))
+        fetched = yield jobs.job_insert_many(sql, rows, nonces, ())
     inserted = {row[DUPLICATE]: row for row in fetched}
     held = _by_unique_key(fetched)
     results = []

@@ -7,22 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from river_core import validation
+from river_core import steps, validation
 from river_core.access import Session
-from river_core.db import job_admin, job_lists, jobs, notifications
+from river_core.db import job_admin, job_lists, jobs
 from river_core.db.statement import Statement
-from river_core.errors import (
-    JobRunningError,
-    NotFoundError,
-    RejectedValueError,
-    UniqueConflictError,
-    ValidationError,
-)
-from river_core.job import JobRow, JobState, rfc3339
+from river_core.job import JobRow, JobState
 from river_core.job_list import JobDeleteManyParams, JobListParams, JobListResult
 from river_core.job_update import JobUpdateParams
+from river_core.steps import Steps, run
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +35,7 @@ class JobAdmin:
 
     def get(self, job_id: int) -> JobRow:
         """Return a stored job; raises NotFoundError."""
-        row = self._fetch(jobs.job_get_by_id(self.session.sql, _id(job_id)))
-        if row is None:
-            raise _not_found(job_id)
-        return row
+        return run(self.session.connection, steps.job_get(self.session.sql, job_id))
 
     def page(self, params: JobListParams) -> JobListResult:
         """Return one page of jobs."""
@@ -54,59 +44,28 @@ class JobAdmin:
 
     def cancel(self, job_id: int) -> JobRow:
         """Cancel a job and tell the worker that runs it."""
-        mark = rfc3339(self.session.clock.now())
-        statement = jobs.job_cancel(self.session.sql, _id(job_id), mark, self.session.now)
-        with self.session.connection.transaction():
-            row = self._fetch(statement)
-            if row is None:
-                raise _not_found(job_id)
-            if row.metadata.get("cancel_attempted_at") == mark:
-                payload = notifications.cancel_payload(row.id, row.queue)
-                self._notify(notifications.TOPIC_CONTROL, payload)
-        return row
+        now = self.session.clock.now()
+        return self._run(steps.job_cancel(self.session.sql, job_id, now, self.session.now))
 
     def retry(self, job_id: int) -> JobRow:
         """Make a job available now and wake the workers of its queue."""
-        with self.session.connection.transaction():
-            try:
-                row = self._fetch(jobs.job_retry(self.session.sql, _id(job_id), self.session.now))
-            except RejectedValueError as error:
-                raise UniqueConflictError(job_id) from error
-            if row is None:
-                return self._unretried(self.get(job_id))
-            self._notify(notifications.TOPIC_INSERT, notifications.insert_payload(row.queue))
-        return row
-
-    def _unretried(self, row: JobRow) -> JobRow:
-        due = row.state is JobState.AVAILABLE and row.scheduled_at <= self._time()
-        if row.attempt >= validation.MAX_ATTEMPTS and row.state is not JobState.RUNNING and not due:
-            raise ValidationError(
-                f"job {row.id} cannot be retried: its attempt {row.attempt} is the last there can be"
-            )
-        return row
-
-    def _time(self) -> datetime:
-        return self.session.clock.now().astimezone(UTC)
+        now = self.session.clock.now()
+        return self._run(steps.job_retry(self.session.sql, job_id, now, self.session.now))
 
     def update(self, job_id: int, params: JobUpdateParams) -> JobRow:
         """Set the columns that were given."""
         if not params.given():
             return self.get(job_id)
-        statement = job_admin.job_update(self.session.sql, _id(job_id), params)
+        statement = job_admin.job_update(self.session.sql, steps.checked_id(job_id), params)
         with self.session.connection.transaction():
             row = self._fetch(statement)
         if row is None:
-            raise _not_found(job_id)
+            raise steps.not_found(job_id)
         return row
 
     def delete(self, job_id: int) -> JobRow:
         """Delete a job that does not run and return it."""
-        with self.session.connection.transaction():
-            row = self._fetch(jobs.job_delete(self.session.sql, _id(job_id)))
-            if row is None:
-                self.get(job_id)
-                raise JobRunningError(f"job {job_id} is running and cannot be deleted; cancel it first")
-        return row
+        return self._run(steps.job_delete(self.session.sql, job_id))
 
     def delete_many(self, params: JobDeleteManyParams) -> list[JobRow]:
         """Delete the jobs that are meant and do not run; returns them by id."""
@@ -141,18 +100,6 @@ class JobAdmin:
     def _fetch_all(self, statement: Statement) -> list[JobRow]:
         return [jobs.decode_job(self.session.sql, row) for row in self.session.connection.fetch(statement)]
 
-    def _notify(self, topic: str, payload: str) -> None:
-        statement = notifications.notify_many(self.session.sql, topic, [payload])
-        self.session.connection.fetch(statement)
-
-
-def _id(job_id: int) -> int:
-    if isinstance(job_id, bool) or not isinstance(job_id, int):
-        raise ValidationError(f"a job's id is a whole number, not {job_id!r}")
-    if not 0 < job_id < 2**63:
-        raise _not_found(job_id)
-    return job_id
-
-
-def _not_found(job_id: int) -> NotFoundError:
-    return NotFoundError(f"there is no job {job_id}")
+    def _run(self, job_steps: Steps[JobRow]) -> JobRow:
+        with self.session.connection.transaction():
+            return run(self.session.connection, job_steps)

@@ -51,8 +51,8 @@ class AsyncResult(Generic[R]):
         self._joined: Any = None
         self._before: Any = None
 
-    def attach(self, row_id: int, joined: Any) -> None:
-        """Know the row, and the connection in whose transaction it was inserted, if any."""
+    def attach(self, row_id: int | None, joined: Any) -> None:
+        """Know the row, if it exists yet, and whose transaction it was inserted in, if anybody's."""
         self._row_id = row_id
         self._joined = joined
 

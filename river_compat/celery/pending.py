@@ -25,10 +25,13 @@ def check_visible(task_id: str, connection: Any) -> None:
 
 
 def in_transaction(connection: Any) -> bool:
-    """Whether a psycopg or sqlite3 connection has a transaction open."""
+    """Whether a connection, session or Django's connection of an alias has a transaction open."""
     if getattr(connection, "closed", False):
         return False
+    if hasattr(connection, "in_atomic_block"):
+        return bool(connection.in_atomic_block)
     if hasattr(connection, "in_transaction"):
-        return bool(connection.in_transaction)
+        told = connection.in_transaction
+        return bool(told() if callable(told) else told)
     status = getattr(getattr(connection, "info", None), "transaction_status", IDLE)
     return int(status) != IDLE

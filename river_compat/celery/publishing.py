@@ -16,7 +16,6 @@ from kombu.exceptions import OperationalError
 
 from river_compat.runtime import Runtime
 from river_core import errors, task_rows
-from river_core.ambient import joined
 from river_core.client import Enqueue
 from river_core.insert import InsertParams, InsertResult
 
@@ -63,7 +62,7 @@ def publish(
 
     Raises kombu's OperationalError when the database cannot be reached.
     """
-    borrowed = enqueue == "ambient" and joined() is not None
+    borrowed = enqueue != "own" and runtime.driver.open_transaction() is not None
     pauses = iter(()) if borrowed else policy.pauses()
     deadline = time.monotonic() + PATIENCE_SECONDS
     first_error: errors.OperationalError | None = None

@@ -141,19 +141,19 @@ def _headers(app: Celery, call: Call, priority: int | None, now: datetime) -> di
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """The id of a row, and the connection whose transaction it is in where that is not our own."""
+    """The id of a row where it is known yet, and whose transaction it is in where that is not our own."""
 
-    row_id: int
+    row_id: int | None
     joined: Any
 
 
 def _insert(app: Celery, row: InsertParams, fresh_id: str | None, options: Mapping[str, Any]) -> Inserted:
     connection = options.get("connection")
     if connection is not None and hasattr(connection, "transport_options"):
-        raise unsupported("a kombu connection", "give connection= a psycopg or sqlite3 connection")
+        raise unsupported("a kombu connection", "give connection= a connection to the database")
     policy = PublishPolicy.of(app.conf, options.get("retry"), options.get("retry_policy"))
-    enqueue: Enqueue = "own" if connection is None and app.conf.river_enqueue_in == "own" else "ambient"
+    enqueue: Enqueue = app.conf.river_enqueue_in if connection is None else "ambient"
     with river_core.ambient.join(connection) if connection is not None else nullcontext():
-        joined = river_core.ambient.joined() if enqueue == "ambient" else None
+        joined = app.runtime.driver.open_transaction() if enqueue != "own" else None
         result = publish(app.runtime, row, policy, enqueue, fresh_id)
-    return Inserted(result.job.id, joined)
+    return Inserted(result.job.id or None, joined)

@@ -128,6 +128,12 @@ def as_pyformat(sql: str) -> str:
 
 
 @cache
+def as_named(sql: str) -> str:
+    """Rewrite `@name` to `:name` as SQLAlchemy's text() wants it; every other colon is escaped."""
+    return _PARAMETER.sub(lambda match: match["skip"] or f":{match['name']}", sql.replace(":", "\\:"))
+
+
+@cache
 def _texts(dialect: Dialect, schema: str) -> dict[str, str]:
     raw: dict[str, str] = {}
     for entry in sorted(files("river_core.db").joinpath(dialect.value).iterdir(), key=lambda item: item.name):

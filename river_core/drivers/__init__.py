@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote, urlsplit
 
-from river_core.drivers.base import Driver
+from river_core.drivers.base import AwaitedDriver, Driver
 from river_core.errors import ConfigurationError
 
 POSTGRES_SCHEMES = frozenset({"postgres", "postgresql"})
@@ -25,6 +25,23 @@ def open_driver(url: str, *, schema: str = "") -> Driver:
         return PsycopgDriver(url, schema=schema)
     if scheme == "sqlite":
         return _open_sqlite(url, schema)
+    raise ConfigurationError(_refusal(url, scheme))
+
+
+def open_async_driver(url: str, *, schema: str = "") -> AwaitedDriver:
+    """Return the driver for coroutines for a `postgresql://` or `postgres://` URL; nothing connects yet.
+
+    Raises ConfigurationError for anything else: SQLite has no awaited driver.
+    """
+    scheme = urlsplit(url).scheme
+    if scheme in POSTGRES_SCHEMES:
+        from river_core.drivers.psycopg_async import PsycopgAsyncDriver  # only the driver in use is imported
+
+        return PsycopgAsyncDriver(url, schema=schema)
+    if scheme == "sqlite":
+        raise ConfigurationError(
+            "SQLite has no awaited driver: use Client, in a coroutine through asyncio.to_thread"
+        )
     raise ConfigurationError(_refusal(url, scheme))
 
 

@@ -7,7 +7,7 @@ to the original.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -92,10 +92,16 @@ class Driver(Protocol):
         ...
 
     def ambient(self) -> Connection | None:
-        """The connection given to `river_core.join` around the current call, adopted; else None.
+        """The connection given to `river_core.join` around the current call, or a watched one, adopted.
 
-        Raises AmbientTransactionError when that connection belongs to another database or is unusable.
+        None where no transaction is open. Raises AmbientTransactionError when the joined connection is
+        unusable, OtherDatabaseError when the open transaction is on another database, and
+        AwaitedTransactionError when it is that of an async session.
         """
+        ...
+
+    def open_transaction(self) -> Any:
+        """What has a transaction open around the current call, whichever database it is on; else None."""
         ...
 
     def adopt(self, raw: Any) -> Connection:
@@ -110,5 +116,42 @@ class Driver(Protocol):
         ...
 
     def close(self) -> None:
+        """Close every connection of our own; harmless twice."""
+        ...
+
+
+class AwaitedConnection(Protocol):
+    """One connection whose statements are awaited."""
+
+    async def fetch(self, statement: Statement) -> list[Row]:
+        """Run a statement and return its rows."""
+        ...
+
+    def transaction(self) -> AbstractAsyncContextManager[Any]:
+        """As that of `Connection`, around awaited statements."""
+        ...
+
+
+class AwaitedDriver(Protocol):
+    """One database that holds River's schema, for coroutines."""
+
+    @property
+    def sql(self) -> Sql:
+        """The statements of this driver's dialect and schema."""
+        ...
+
+    def connect(self) -> AbstractAsyncContextManager[AwaitedConnection]:
+        """Lend a connection of our own; each statement commits by itself outside `transaction()`."""
+        ...
+
+    async def ambient(self) -> AwaitedConnection | None:
+        """As that of `Driver`."""
+        ...
+
+    async def adopt(self, raw: Any) -> AwaitedConnection:
+        """As that of `Driver`."""
+        ...
+
+    async def close(self) -> None:
         """Close every connection of our own; harmless twice."""
         ...

@@ -14,12 +14,18 @@ from psycopg.rows import tuple_row
 
 from river_core import ambient
 from river_core.db.statement import Dialect, Sql, Statement
-from river_core.drivers.base import Row, type_name
+from river_core.drivers.base import Connection, Row
+from river_core.drivers.borrowed import POSTGRES, Borrowed, ambient_connection, borrow
 from river_core.drivers.pool import Pool
-from river_core.drivers.psycopg_adopted import AdoptedConnection, check_usable, is_same_address
+from river_core.drivers.psycopg_adopted import (
+    AdoptedConnection,
+    check_usable,
+    is_same_address,
+    parameters_of,
+)
 from river_core.drivers.psycopg_errors import query, wrapped
 from river_core.drivers.psycopg_listener import PsycopgListener
-from river_core.errors import AmbientTransactionError, ConfigurationError
+from river_core.errors import ConfigurationError, OtherDatabaseError
 
 CHECK_WHEN_IDLE_FOR = 30.0
 """Seconds after which an idle connection is asked whether it still answers before it is used."""
@@ -97,7 +103,7 @@ class PsycopgDriver:
         connections. Raises ConfigurationError for a malformed string or schema.
         """
         self._sql = Sql(Dialect.POSTGRES, schema)
-        self._conninfo = _complete(conninfo, connect_timeout)
+        self._conninfo = complete_conninfo(conninfo, connect_timeout)
         self._identity: Row | None = None
         self._pool: Pool[PsycopgConnection] = Pool(
             self._open, psycopg.Connection.close, _is_usable, max_size, connect_timeout
@@ -114,25 +120,32 @@ class PsycopgDriver:
         with self._pool.borrow() as raw:
             yield OwnConnection(raw)
 
-    def ambient(self) -> AdoptedConnection | None:
-        """Adopt the psycopg connection given to `river_core.join`, if any."""
-        raw = ambient.joined()
-        return None if raw is None else self.adopt(raw)
+    def ambient(self) -> AdoptedConnection | Borrowed | None:
+        """Adopt the connection given to `river_core.join`, or a watched one, if any."""
+        return ambient_connection(self.adopt)
 
-    def adopt(self, raw: Any) -> AdoptedConnection:
+    def open_transaction(self) -> Any:
+        """Return what is joined or watched around the call, whichever database it is on, or None."""
+        return ambient.open_transaction()
+
+    def adopt(self, raw: Any) -> AdoptedConnection | Borrowed:
         """Return the caller's connection, ready for statements inside its transaction.
 
-        Raises AmbientTransactionError when it is of another library, closed, aborted or connected to
-        another database.
+        Takes a psycopg connection, or one of SQLAlchemy or Django. Raises AmbientTransactionError when
+        it is of another library, closed, aborted or connected to another database.
         """
-        if not isinstance(raw, psycopg.Connection):
-            raise AmbientTransactionError(
-                f"a driver for Postgres joins a psycopg.Connection, not {type_name(raw)}"
-            )
-        check_usable(raw)
-        adopted = AdoptedConnection(raw)
-        if not is_same_address(self._conninfo, raw):
-            self._check_identity(adopted)
+        adopted: AdoptedConnection | Borrowed
+        if isinstance(raw, psycopg.Connection):
+            check_usable(raw)
+            adopted = AdoptedConnection(raw)
+            library_connection = raw
+        else:
+            adopted = borrow(raw, POSTGRES, "psycopg.Connection")
+            library_connection = adopted.library_connection
+            if isinstance(library_connection, psycopg.Connection | psycopg.AsyncConnection):
+                check_usable(library_connection)
+        if not is_same_address(self._conninfo, library_connection):
+            self._check_identity(adopted, library_connection)
         return adopted
 
     def listen(self, topics: Sequence[str]) -> PsycopgListener:
@@ -152,22 +165,18 @@ class PsycopgDriver:
             OwnConnection(raw).fetch(self._sql.statement("session_timezone_utc"))
         return raw
 
-    def _check_identity(self, adopted: AdoptedConnection) -> None:
+    def _check_identity(self, adopted: Connection, library_connection: Any) -> None:
         """Ask both servers who they are: one database has many addresses (a pooler, a socket, a name)."""
         statement = self._sql.statement("session_database_identity")
         if self._identity is None:
             with self.connect() as own:
                 self._identity = own.fetch(statement)[0]
         if tuple(adopted.fetch(statement)[0]) != tuple(self._identity):
-            theirs = _described(adopted.raw.info.get_parameters())
-            ours = _described(conninfo_to_dict(self._conninfo))
-            raise AmbientTransactionError(
-                f"the joined connection is to database {theirs}, but River lives in {ours}; join a "
-                "connection to that database, or insert with enqueue='own' to use a transaction of our own"
-            )
+            raise other_database(library_connection, self._conninfo)
 
 
-def _complete(conninfo: str, connect_timeout: float) -> str:
+def complete_conninfo(conninfo: str, connect_timeout: float) -> str:
+    """Add what every session of ours has; raises ConfigurationError for a malformed string."""
     try:
         given = conninfo_to_dict(conninfo)
     except psycopg.Error:
@@ -180,6 +189,15 @@ def _complete(conninfo: str, connect_timeout: float) -> str:
     return make_conninfo(conninfo, **{name: value for name, value in defaults.items() if name not in given})
 
 
+def other_database(raw: Any, conninfo: str) -> OtherDatabaseError:
+    """Return the error that names both databases."""
+    theirs, ours = _described(parameters_of(raw)), _described(conninfo_to_dict(conninfo))
+    return OtherDatabaseError(
+        f"the joined connection is to database {theirs}, but River lives in {ours}; join a "
+        "connection to that database, or insert with enqueue='own' to use a transaction of our own"
+    )
+
+
 def _described(parameters: dict[str, Any]) -> str:
     host, port = parameters.get("host") or "the default host", parameters.get("port") or "the default port"
     return f"{parameters.get('dbname') or 'of the default name'!s} on {host}, {port}"
@@ -189,7 +207,7 @@ def _is_usable(raw: PsycopgConnection, idle_seconds: float) -> bool:
     """Tell whether a connection may be lent: idle, and nothing unread, as a server's farewell is."""
     if raw.closed or raw.pgconn.transaction_status != TransactionStatus.IDLE:
         return False
-    if idle_seconds < CHECK_WHEN_IDLE_FOR and not _is_readable(raw.fileno()):
+    if idle_seconds < CHECK_WHEN_IDLE_FOR and not is_readable(raw.fileno()):
         return True
     try:
         raw.execute(b"")
@@ -198,7 +216,8 @@ def _is_usable(raw: PsycopgConnection, idle_seconds: float) -> bool:
     return True
 
 
-def _is_readable(descriptor: int) -> bool:
+def is_readable(descriptor: int) -> bool:
+    """Tell whether a connection has unread input, as a server's farewell is."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(0))

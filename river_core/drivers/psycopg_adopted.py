@@ -64,7 +64,7 @@ class AdoptedConnection:
         return nullcontext()
 
 
-def check_usable(raw: psycopg.Connection[Any]) -> None:
+def check_usable(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
     """Raise AmbientTransactionError for a connection that is closed or whose transaction has failed."""
     if raw.closed:
         raise AmbientTransactionError("the joined connection is closed; join one that is open")
@@ -76,7 +76,7 @@ def check_usable(raw: psycopg.Connection[Any]) -> None:
     _check_session(raw)
 
 
-def _check_session(raw: psycopg.Connection[Any]) -> None:
+def _check_session(raw: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
     """Refuse what would keep us from reading the row that we insert, before it is inserted."""
     style = raw.info.parameter_status("DateStyle") or "ISO"
     if not style.startswith("ISO"):
@@ -89,15 +89,20 @@ def _check_session(raw: psycopg.Connection[Any]) -> None:
         raise AmbientTransactionError("the joined connection is in pipeline mode; leave the pipeline first")
 
 
-def is_same_address(conninfo: str, raw: psycopg.Connection[Any]) -> bool:
-    """Tell whether a connection was made to the very address that `conninfo` names."""
+def is_same_address(conninfo: str, raw: Any) -> bool:
+    """Tell whether a connection, psycopg's or psycopg2's, was made to the very address of `conninfo`.
+
+    Of another library's connection it is not known.
+    """
     own = {**_libpq_defaults(), **conninfo_to_dict(conninfo)}
-    info = raw.info
-    return (own.get("host"), str(own.get("port")), own.get("dbname")) == (
-        info.host,
-        str(info.port),
-        info.dbname,
-    )
+    theirs = parameters_of(raw)
+    return bool(theirs) and all(str(own.get(name)) == str(theirs[name]) for name in theirs)
+
+
+def parameters_of(raw: Any) -> dict[str, Any]:
+    """Return host, port and dbname of a connection; nothing for a library that does not tell them."""
+    info = getattr(raw, "info", None)
+    return {name: getattr(info, name) for name in ("host", "port", "dbname") if hasattr(info, name)}
 
 
 def _libpq_defaults() -> dict[str, str]:

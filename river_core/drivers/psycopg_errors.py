@@ -11,6 +11,8 @@ from river_core.errors import DatabaseError, MissingSchemaError, OperationalErro
 
 MISSING_STATES = frozenset({"42P01", "3F000"})
 REJECTED_CLASSES = frozenset({"22", "23", "54"})
+REJECTED_NAMES = frozenset({"DataError", "IntegrityError"})
+UNREACHABLE_NAMES = frozenset({"OperationalError", "InterfaceError"})
 
 
 @cache
@@ -23,16 +25,23 @@ def wrapped(error: psycopg.Error | UnicodeError) -> DatabaseError:
     """Return the error of our own tree that stands for one of psycopg's; the caller chains it."""
     if isinstance(error, UnicodeError):
         return RejectedValueError(f"a value cannot be sent to Postgres: {error}")
-    message, state = _message(error), error.sqlstate
+    return from_state(error, error.sqlstate)
+
+
+def from_state(error: BaseException, state: str | None) -> DatabaseError:
+    """Return our error for any Postgres library's, by SQLSTATE and the class names that PEP 249 gives."""
+    message = _message(error)
+    classes = {parent.__name__ for parent in type(error).__mro__}
     if state in MISSING_STATES and "river_" in message:
         return MissingSchemaError(message, state)
-    if isinstance(error, psycopg.DataError | psycopg.IntegrityError) or (state or "")[:2] in REJECTED_CLASSES:
+    if classes & REJECTED_NAMES or (state or "")[:2] in REJECTED_CLASSES:
         return RejectedValueError(message, state)
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+    if classes & UNREACHABLE_NAMES:
         return OperationalError(message, state)
     return DatabaseError(message, state)
 
 
-def _message(error: psycopg.Error) -> str:
+def _message(error: BaseException) -> str:
     """Return the server's first line: its DETAIL shows the values of the row, which are nobody's business."""
-    return error.diag.message_primary or str(error).strip() or type(error).__name__
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    return primary or str(error).partition("\nDETAIL")[0].strip() or type(error).__name__

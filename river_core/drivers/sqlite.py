@@ -14,12 +14,13 @@ from typing import Any
 from river_core import ambient
 from river_core.db.statement import Dialect, Sql, Statement
 from river_core.drivers import sqlite_json
-from river_core.drivers.base import Row, type_name
+from river_core.drivers.base import Connection, Row
+from river_core.drivers.borrowed import SQLITE, Borrowed, ambient_connection, borrow
 from river_core.drivers.pool import Pool
 from river_core.drivers.sqlite_adopted import AdoptedConnection, check_usable, main_file
 from river_core.drivers.sqlite_errors import SQLITE_ERRORS, is_locked, wrapped
 from river_core.drivers.sqlite_listener import SqliteListener
-from river_core.errors import AmbientTransactionError, ConfigurationError, OperationalError
+from river_core.errors import ConfigurationError, OperationalError, OtherDatabaseError
 
 IN_MEMORY = ":memory:"
 WAL_RETRY_SECONDS = 0.01
@@ -118,30 +119,38 @@ class SqliteDriver:
         with self._pool.borrow() as raw:
             yield OwnConnection(raw, self._sql)
 
-    def ambient(self) -> AdoptedConnection | None:
-        """Adopt the sqlite3 connection given to `river_core.join`, if any."""
-        raw = ambient.joined()
-        return None if raw is None else self.adopt(raw)
+    def ambient(self) -> AdoptedConnection | Borrowed | None:
+        """Adopt the connection given to `river_core.join`, or a watched one, if any."""
+        return ambient_connection(self.adopt)
 
-    def adopt(self, raw: Any) -> AdoptedConnection:
+    def open_transaction(self) -> Any:
+        """Return what is joined or watched around the call, whichever database it is on, or None."""
+        return ambient.open_transaction()
+
+    def adopt(self, raw: Any) -> AdoptedConnection | Borrowed:
         """Return the caller's connection, ready for statements inside its transaction.
 
-        Raises AmbientTransactionError when it is of another library, closed, or has another file open.
+        Takes a sqlite3 connection, or one of SQLAlchemy or Django. Raises AmbientTransactionError when
+        it is of another library, closed, or has another file open.
         """
-        if not isinstance(raw, sqlite3.Connection):
-            raise AmbientTransactionError(
-                f"a driver for SQLite joins a sqlite3.Connection, not {type_name(raw)}"
-            )
-        check_usable(raw)
-        theirs = main_file(raw, self._sql)
+        adopted: AdoptedConnection | Borrowed
+        if isinstance(raw, sqlite3.Connection):
+            check_usable(raw)
+            adopted = AdoptedConnection(raw, self._sql)
+        else:
+            adopted = borrow(raw, SQLITE, "sqlite3.Connection")
+        self._check_file(adopted)
+        return adopted
+
+    def _check_file(self, adopted: Connection) -> None:
+        theirs = main_file(adopted, self._sql)
         if self._in_memory or not theirs or not _is_same_file(theirs, self._target):
             ours = "a database in memory" if self._in_memory else str(Path(self._target).absolute())
-            raise AmbientTransactionError(
+            raise OtherDatabaseError(
                 f"the joined connection has {theirs or 'a database in memory'} open, but River lives in "
                 f"{ours}; join a connection to that file, or insert with enqueue='own' to use a transaction "
                 "of our own"
             )
-        return AdoptedConnection(raw, self._sql)
 
     def listen(self, topics: Sequence[str]) -> SqliteListener:
         """Open a connection that hears `topics`; raises DatabaseError where River's schema is missing."""

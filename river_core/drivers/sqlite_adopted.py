@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from river_core.db.statement import Sql, Statement
 from river_core.drivers import sqlite_json
-from river_core.drivers.base import Row
+from river_core.drivers.base import Connection, Row
 from river_core.drivers.sqlite_errors import SQLITE_ERRORS, wrapped
 from river_core.errors import AmbientTransactionError, DatabaseError
 
@@ -30,17 +30,12 @@ class AdoptedConnection:
         """Wrap a usable connection, adding the JSON functions that an older SQLite lacks."""
         self.raw = raw
         self._sql = sql
-        self._provide_json()
+        provide_json(raw, sql)
 
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open, or `transaction` will open one."""
-        return self.raw.in_transaction or self._begins_by_itself
-
-    @property
-    def _begins_by_itself(self) -> bool:
-        """Whether the module begins a transaction before a change (Python 3.12: not with `autocommit`)."""
-        return self.raw.isolation_level is not None and getattr(self.raw, "autocommit", None) is not True
+        return self.raw.in_transaction or begin_statement(self.raw, self._sql) is not None
 
     def fetch(self, statement: Statement) -> list[Row]:
         """Run a statement with a cursor of our own and return its rows as tuples."""
@@ -53,25 +48,37 @@ class AdoptedConnection:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Begin as the sqlite3 module does before a change, where it would; the caller ends it."""
-        if self._begins_by_itself and not self.raw.in_transaction:
-            level = self.raw.isolation_level or ""
-            self.fetch(self._sql.statement(BEGIN_BY_LEVEL[level.upper()]))
+        begin = begin_statement(self.raw, self._sql)
+        if begin is not None:
+            self.fetch(begin)
         yield
 
-    def _provide_json(self) -> None:
-        try:
-            self.fetch(self._sql.statement("session_has_jsonb"))
-            return
-        except DatabaseError:
-            pass
-        try:
-            sqlite_json.register(self.raw)
-        except sqlite3.Error as error:
-            raise AmbientTransactionError(
-                f"the JSON functions could not be added to the joined connection ({error}); finish reading "
-                "its open cursors first, or give the connection to river_core.drivers.sqlite_json.register "
-                "when it is opened"
-            ) from error
+
+def provide_json(raw: sqlite3.Connection, sql: Sql) -> None:
+    """Add the JSON functions that an older SQLite lacks; AmbientTransactionError where it is too late."""
+    try:
+        _fetch(raw, sql.statement("session_has_jsonb"))
+        return
+    except DatabaseError:
+        pass
+    try:
+        sqlite_json.register(raw)
+    except sqlite3.Error as error:
+        raise AmbientTransactionError(
+            f"the JSON functions could not be added to the joined connection ({error}); finish reading "
+            "its open cursors first, or give the connection to river_core.drivers.sqlite_json.register "
+            "when it is opened"
+        ) from error
+
+
+def begin_statement(raw: sqlite3.Connection, sql: Sql) -> Statement | None:
+    """Return what begins a transaction where the sqlite3 module would before a change, else None."""
+    level = raw.isolation_level
+    if getattr(raw, "autocommit", None) is True:  # Python 3.12: the level counts for nothing then
+        level = None
+    if level is None or raw.in_transaction:
+        return None
+    return sql.statement(BEGIN_BY_LEVEL[level.upper()])
 
 
 def check_usable(raw: sqlite3.Connection) -> None:
@@ -83,9 +90,9 @@ def check_usable(raw: sqlite3.Connection) -> None:
         raise AmbientTransactionError(f"the joined connection cannot be used: {error}") from error
 
 
-def main_file(raw: sqlite3.Connection, sql: Sql) -> str:
+def main_file(connection: Connection, sql: Sql) -> str:
     """Return the path of the file that a connection has open as `main`; empty for one in memory."""
-    rows = _fetch(raw, sql.statement("session_database_list"))
+    rows = connection.fetch(sql.statement("session_database_list"))
     return next((str(row[2]) for row in rows if row[1] == "main"), "")
 
 

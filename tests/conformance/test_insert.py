@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from river_core.ambient import join
 from river_core.client import Client
 from river_core.db.statement import Dialect
 from river_core.drivers.base import Driver
@@ -22,6 +23,7 @@ from river_core.errors import (
 from river_core.insert import EncodedArgs, InsertManyParams, InsertOpts, InsertParams
 from river_core.job import JobRow, JobState
 from river_core.task import Registry
+from tests.conformance.applications import every_library
 from tests.conformance.raw_connections import count_jobs, fetch
 
 ARGS = EncodedArgs("some_kind", '{"a":1}')
@@ -103,8 +105,9 @@ def test_the_defaults_are_rivers(driver: Driver) -> None:
     assert stored(driver, job) == job
 
 
-def test_every_option_reaches_its_column(driver: Driver) -> None:
-    """Keywords and an options object mean the same."""
+@every_library
+def test_every_option_reaches_its_column(driver: Driver, application: Any) -> None:
+    """Keywords and an options object mean the same, whichever library runs the statement."""
     options = InsertOpts(
         max_attempts=3,
         priority=4,
@@ -115,7 +118,12 @@ def test_every_option_reaches_its_column(driver: Driver) -> None:
     )
     client = Client(driver)
     keywords: dict[str, Any] = {name: getattr(options, name) for name in InsertOpts.__dataclass_fields__}
-    for job in (client.insert(ARGS, options).job, client.insert(ARGS, **keywords).job):
+    own = [client.insert(ARGS, options).job, client.insert(ARGS, **keywords).job]
+    with join(application):
+        joined = client.insert(ARGS, options).job
+    application.commit()
+    assert stored(driver, joined) == joined
+    for job in (*own, joined):
         assert (job.max_attempts, job.priority, job.queue) == (3, 4, "mail")
         assert (job.state, job.tags, job.metadata) == (JobState.SCHEDULED, ["one", "two"], {"k": "é<"})
         assert abs(job.scheduled_at - MOMENT) < timedelta(milliseconds=1)
@@ -180,16 +188,20 @@ def test_the_clock_of_a_test_replaces_the_databases(driver: Driver) -> None:
     assert abs(job.created_at - MOMENT) < timedelta(milliseconds=1)
 
 
-def test_numbers_and_text_of_arguments_stay_as_written(driver: Driver) -> None:
+@every_library
+def test_numbers_and_text_of_arguments_stay_as_written(driver: Driver, application: Any) -> None:
     """No float comes between: digits beyond 64 bits and trailing zeros survive."""
     text = '{"big":123456789012345678901234567890,"exact":1.10,"huge":1e400,"text":"é\\u2028\\"\\\\u0000"}'
-    job = Client(driver).insert(EncodedArgs("some_kind", text)).job
+    job = Client(driver).insert_tx(application, EncodedArgs("some_kind", text)).job
+    application.commit()
+    assert stored(driver, job) == job
     assert '"big":123456789012345678901234567890' in job.encoded_args.replace(": ", ":")
     assert '"exact":1.10' in job.encoded_args.replace(": ", ":")
     assert job.args["text"] == 'é\u2028"\\u0000'
 
 
-def test_insert_many_gives_one_result_each_in_order(driver: Driver) -> None:
+@every_library
+def test_insert_many_gives_one_result_each_in_order(driver: Driver, application: Any) -> None:
     """Single differences of a batch do not mix."""
     jobs = [
         InsertManyParams(
@@ -199,7 +211,8 @@ def test_insert_many_gives_one_result_each_in_order(driver: Driver) -> None:
     ]
     jobs[7] = replace(jobs[7], insert_opts=InsertOpts(tags=["a-tag", "x_y"], metadata={"m": [1, None]}))
     jobs[8] = replace(jobs[8], insert_opts=InsertOpts(scheduled_at=MOMENT))
-    results = Client(driver).insert_many(jobs)
+    results = Client(driver).insert_many_tx(application, jobs)
+    application.commit()
     assert [result.job.kind for result in results] == [job.args.kind for job in jobs]
     assert [result.job.args["n"] for result in results] == list(range(50))
     assert [result.job.priority for result in results[:4]] == [1, 2, 3, 4]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from river_core.errors import ValidationError
 from river_core.insert import EncodedArgs, InsertManyParams, InsertOpts
 from river_core.job import JobState
 from river_core.unique import UniqueOpts
+from tests.conformance.applications import every_library
 from tests.conformance.raw_connections import count_jobs, fetch
 
 ARGS = EncodedArgs("send_email", '{"account_id":7,"region":"eu"}')
@@ -39,11 +41,13 @@ def finish(driver: Driver, job_id: int, state: str) -> None:
     fetch(driver, update, state=state, id=job_id)
 
 
-def test_the_second_insert_finds_the_first_row(driver: Driver) -> None:
+@every_library
+def test_the_second_insert_finds_the_first_row(driver: Driver, application: Any) -> None:
     """No second row; the holder stays as it is, whatever the second one's options."""
     client = Client(driver)
-    first = client.insert(ARGS, unique_opts=BY_ARGS)
-    second = client.insert(ARGS, unique_opts=BY_ARGS, queue="other", priority=4)
+    first = client.insert_tx(application, ARGS, unique_opts=BY_ARGS)
+    second = client.insert_tx(application, ARGS, unique_opts=BY_ARGS, queue="other", priority=4)
+    application.commit()
     assert (first.unique_skipped_as_duplicate, second.unique_skipped_as_duplicate) == (False, True)
     assert second.unique_skipped_as_duplicated
     assert second.job == first.job == client.job_get(first.job.id)

@@ -1,10 +1,9 @@
-"""Insertion inside the application's own transaction, on psycopg and sqlite3 connections."""
+"""Insertion inside the application's own transaction, on the connections of every library."""
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,21 +22,16 @@ from river_core.drivers.psycopg import PsycopgDriver
 from river_core.drivers.sqlite import SqliteDriver
 from river_core.errors import AmbientTransactionError, DatabaseError, RejectedValueError, ValidationError
 from river_core.insert import EncodedArgs, InsertManyParams, InsertParams
+from tests.conformance.applications import OPENERS, every_library, on
 from tests.conformance.raw_connections import application_connection, count_jobs, fetch
 from tests.databases import migrate, with_database
 
 ARGS = EncodedArgs("some_kind", "{}")
 
 
-@pytest.fixture
-def application(driver: Driver, database_url: str) -> Iterator[Any]:
-    """A connection of the application to River's database, with its library's defaults."""
-    with application_connection(database_url) as connection:
-        yield connection
-
-
+@every_library
 def test_a_commit_leaves_the_row(driver: Driver, application: Any) -> None:
-    """Nobody sees it before; the result is complete at once."""
+    """Nobody sees it before; the result is complete at once. Checklist 25."""
     with join(application):
         job = Client(driver).insert(ARGS).job
     assert job.id == 1
@@ -47,8 +41,9 @@ def test_a_commit_leaves_the_row(driver: Driver, application: Any) -> None:
     assert Client(driver).job_get(job.id) == job
 
 
+@every_library
 def test_a_rollback_leaves_no_row(driver: Driver, application: Any) -> None:
-    """Neither of a single insert nor of a batch."""
+    """Neither of a single insert nor of a batch. Checklist 25."""
     client = Client(driver)
     with join(application):
         client.insert(ARGS)
@@ -58,6 +53,7 @@ def test_a_rollback_leaves_no_row(driver: Driver, application: Any) -> None:
     assert count_jobs(driver) == 0
 
 
+@every_library
 def test_the_row_and_the_applications_own_change_live_or_die_together(
     driver: Driver, application: Any
 ) -> None:
@@ -74,6 +70,7 @@ def test_the_row_and_the_applications_own_change_live_or_die_together(
         assert fetch(driver, "SELECT count(*) FROM orders")[0][0] == 2 * expected
 
 
+@every_library
 def test_insert_tx_names_the_connection_in_the_call(driver: Driver, application: Any) -> None:
     """The same without a block."""
     client = Client(driver)
@@ -94,6 +91,7 @@ def test_enqueue_own_passes_the_joined_connection_by(driver: Driver, database_ur
             client.insert(ARGS, enqueue="sometimes")  # type: ignore[arg-type] # the wrong value is the point
 
 
+@every_library
 def test_the_joined_connection_ends_with_the_block(driver: Driver, application: Any) -> None:
     """Blocks nest, and an exception ends them too."""
 
@@ -117,6 +115,7 @@ def test_none_is_no_connection() -> None:
         pytest.fail("nothing may run in here")
 
 
+@every_library
 def test_another_thread_does_not_inherit_the_connection(driver: Driver, application: Any) -> None:
     """A connection belongs to the code that joined it."""
     with join(application):
@@ -126,6 +125,7 @@ def test_another_thread_does_not_inherit_the_connection(driver: Driver, applicat
     assert count_jobs(driver) == 1
 
 
+@every_library
 def test_reads_see_what_the_joined_transaction_wrote(driver: Driver, application: Any) -> None:
     """Also cancelling and deleting run inside it."""
     client = Client(driver)
@@ -138,8 +138,9 @@ def test_reads_see_what_the_joined_transaction_wrote(driver: Driver, application
     assert [tuple(row) for row in fetch(driver, "SELECT id FROM river_job")] == [(second.id,)]
 
 
+@on(*(name for name in OPENERS if name != "django"))
 def test_a_closed_connection_is_refused(driver: Driver, application: Any) -> None:
-    """The text says what is wrong with it."""
+    """The text says what is wrong with it. Django opens its connections again."""
     application.close()
     with pytest.raises(AmbientTransactionError, match="closed"), join(application):
         Client(driver).insert(ARGS)
@@ -152,6 +153,7 @@ def test_another_librarys_connection_is_refused(driver: Driver) -> None:
         Client(driver).insert(ARGS)
 
 
+@every_library
 def test_a_refused_value_leaves_the_decision_to_the_application(driver: Driver, application: Any) -> None:
     """The error is River's; the application rolls back and goes on."""
     with join(application):

@@ -14,6 +14,7 @@ from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
 from river_compat.celery import Celery
 from river_core import open_driver
+from tests import django_settings
 from tests.databases import migrate
 from tests.docs.documents import ROOT, Document, documents, name_of
 
@@ -33,7 +34,8 @@ def reader(document: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with closing(open_driver("sqlite:///river.sqlite3")) as driver:
         migrate(driver)
     modules = set(sys.modules)
-    yield tmp_path
+    with django_settings.alias("default", "sqlite:///river.sqlite3"):
+        yield tmp_path
     for name in set(sys.modules) - modules:
         if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(tmp_path):
             close_applications(vars(sys.modules.pop(name)))

@@ -7,11 +7,14 @@ from datetime import UTC, datetime, timedelta, timezone
 from importlib.resources import files
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2 as PGDialect
 
 from river_core.db.statement import (
     Dialect,
     Sql,
     _texts,
+    as_named,
     as_pyformat,
     parameter_names,
     qualify,
@@ -52,6 +55,19 @@ def texts(dialect: Dialect, schema: str = "") -> dict[str, str]:
 def test_only_parameters_are_rewritten(sql: str, expected: str) -> None:
     """Operators, quoted text, comments and addresses stay; percent signs are doubled."""
     assert as_pyformat(sql) == expected
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT @a::text, '@a', ':b', \"c:d\", '%H:%M:%f', x[1:2], ARRAY[@b]::text[] /* :e, @f */",
+        "SELECT m@example, a @> b, c::/* :x */text",
+    ],
+)
+def test_only_parameters_are_named_for_sqlalchemy(sql: str) -> None:
+    """What it makes of the text again has the same parameters, and every other colon and sign as it was."""
+    made = text(as_named(sql)).compile(dialect=PGDialect())
+    assert str(made) == as_pyformat(sql)
 
 
 def test_parameter_names_come_in_order_of_first_use() -> None:

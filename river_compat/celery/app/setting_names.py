@@ -180,8 +180,8 @@ REFUSED: dict[str, Refusal] = {
         lambda value: value not in ("lenient", "strict"), "use 'lenient' or 'strict'"
     ),
     "river_enqueue_in": Refusal(
-        lambda value: value not in ("ambient", "own"),
-        "use 'ambient' or 'own'; 'after_commit' is not implemented yet",
+        lambda value: value not in ("ambient", "own", "after_commit"),
+        "use 'ambient', 'own' or 'after_commit'",
     ),
     "task_allow_error_cb_on_chord_header": Refusal(_given, _NOT_YET),
     "task_annotations": Refusal(_given, f"{_NOT_YET} and give the options to the tasks"),

@@ -10,14 +10,19 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.db import transaction
 from kombu.exceptions import EncodeError
+from sqlalchemy.orm import Session, sessionmaker
 
 import river_core
 from river_compat.celery import Celery
 from river_compat.celery.exceptions import OperationalError
 from river_core.drivers.psycopg import PsycopgDriver
+from river_core.drivers.sqlalchemy import watch
 from river_core.job import JobState
 from river_core.task_rows import get_row
+from tests import django_settings
+from tests.conformance.applications import engine
 from tests.runtime.celery.conftest import Working
 from tests.runtime.celery.rows import rows_of
 
@@ -88,6 +93,61 @@ def test_an_application_may_stay_outside(postgres_url: str, postgres_driver: Psy
         connection.rollback()
     assert len(rows_of(app, result.id)) == 1
     app.close()
+
+
+@pytest.fixture
+def session(app: Celery, database_url: str) -> Iterator[Session]:
+    """A watched session of the application's with a transaction open."""
+    with engine(database_url) as bind:
+        sessions = sessionmaker(bind)
+        watch(sessions)
+        with sessions() as opened:
+            opened.connection()
+            yield opened
+
+
+def test_a_watched_session_decides(app: Celery, session: Session, working: Working) -> None:
+    """Without a block; waiting for a task that nobody can see yet says so."""
+    result = app.send_task("work")
+    with pytest.raises(RuntimeError, match="not committed"):
+        result.get(timeout=TIMEOUT)
+    session.rollback()
+    with pytest.raises(RuntimeError, match="rolled back"):
+        result.get(timeout=TIMEOUT)
+    session.connection()
+    app.task(lambda: "done", name="finish", shared=False)
+    kept = app.send_task("finish")
+    session.commit()
+    with working():
+        assert kept.get(timeout=TIMEOUT) == "done"
+    assert rows_of(app, result.id) == []
+
+
+def test_an_application_may_insert_after_the_commit(app: Celery, session: Session, working: Working) -> None:
+    """`river_enqueue_in = "after_commit"`: the handle finds the row by the task's id."""
+    app.conf.river_enqueue_in = "after_commit"
+    app.task(lambda: "done", name="finish", shared=False)
+    result = app.send_task("finish")
+    with pytest.raises(RuntimeError, match="not committed"):
+        result.get(timeout=TIMEOUT)
+    assert rows_of(app, result.id) == []
+    session.commit()
+    with working():
+        assert result.get(timeout=TIMEOUT) == "done"
+
+
+def test_waiting_inside_an_atomic_block_says_so(app: Celery, database_url: str) -> None:
+    """The driver for an alias takes part in Django's transactions."""
+    with django_settings.alias("default", database_url):
+        from river_core.drivers.django import DjangoDriver  # needs the settings
+
+        shop = Celery("shop", set_as_current=False, river_driver=DjangoDriver())
+        with transaction.atomic():
+            result = shop.send_task("work")
+            with pytest.raises(RuntimeError, match="not committed"):
+                result.get(timeout=TIMEOUT)
+        assert rows_of(app, result.id)[0].state is JobState.AVAILABLE
+        shop.close()
 
 
 def test_a_dead_database_is_an_operational_error_within_seconds() -> None:

@@ -162,7 +162,7 @@ def test_both_spellings_of_one_setting_are_no_mixture() -> None:
         ("security_key", "k"),
         ("task_serializer", "auth"),
         ("broker_transport", "redis"),
-        ("river_enqueue_in", "after_commit"),
+        ("river_enqueue_in", "sometimes"),
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(name: str, value: Any) -> None:

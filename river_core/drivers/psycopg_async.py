@@ -1,0 +1,162 @@
+"""Postgres through psycopg's AsyncConnection: a few connections of our own, and the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import Any
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from river_core import ambient
+from river_core.db.statement import Dialect, Sql, Statement
+from river_core.drivers.async_pool import AsyncPool, PsycopgAsyncConnection
+from river_core.drivers.base import AwaitedConnection, Row, type_name
+from river_core.drivers.psycopg import complete_conninfo, other_database
+from river_core.drivers.psycopg_adopted import UtcLoader, check_usable, is_same_address
+from river_core.drivers.psycopg_errors import query, wrapped
+from river_core.errors import AmbientTransactionError, OtherDatabaseError
+
+MAX_CONNECTIONS = 4
+
+
+class OwnAwaitedConnection:
+    """A connection of our own, in autocommit mode."""
+
+    def __init__(self, raw: PsycopgAsyncConnection) -> None:
+        """Wrap an open connection."""
+        self.raw = raw
+
+    async def fetch(self, statement: Statement) -> list[Row]:
+        """Run a statement and return its rows."""
+        try:
+            cursor = await self.raw.execute(query(statement.sql), statement.parameters)
+            return list(await cursor.fetchall()) if cursor.description else []
+        except (psycopg.Error, UnicodeError) as error:
+            raise wrapped(error) from error
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """Commit at the end of the block, roll back on an exception."""
+        try:
+            async with self.raw.transaction():
+                yield
+        except psycopg.Error as error:
+            raise wrapped(error) from error
+
+
+class AdoptedAwaitedConnection:
+    """A connection that belongs to the caller."""
+
+    def __init__(self, raw: PsycopgAsyncConnection) -> None:
+        """Wrap a connection that `check_usable` has passed."""
+        self.raw = raw
+
+    async def fetch(self, statement: Statement) -> list[Row]:
+        """Run a statement, unprepared, with a cursor of our own, and return its rows."""
+        try:
+            async with psycopg.AsyncCursor(self.raw, row_factory=tuple_row) as cursor:
+                cursor.adapters.register_loader("timestamptz", UtcLoader)
+                await cursor.execute(query(statement.sql), statement.parameters, prepare=False, binary=False)
+                return list(await cursor.fetchall()) if cursor.description else []
+        except (psycopg.Error, UnicodeError) as error:
+            raise wrapped(error) from error
+
+    def transaction(self) -> AbstractAsyncContextManager[None]:
+        """Do nothing: the caller's transaction decides."""
+        return nullcontext()
+
+
+class PsycopgAsyncDriver:
+    """River's schema in one Postgres database, for coroutines of one event loop at a time."""
+
+    def __init__(
+        self,
+        conninfo: str,
+        *,
+        schema: str = "",
+        max_size: int = MAX_CONNECTIONS,
+        connect_timeout: float = 4.0,
+    ) -> None:
+        """Take a URL or a libpq connection string; nothing connects yet.
+
+        `connect_timeout` limits, in seconds, both connecting and waiting for one of the `max_size`
+        connections. Raises ConfigurationError for a malformed string or schema.
+        """
+        self._sql = Sql(Dialect.POSTGRES, schema)
+        self._conninfo = complete_conninfo(conninfo, connect_timeout)
+        self._identity: Row | None = None
+        self._pool = AsyncPool(self._open, max_size, connect_timeout)
+
+    @property
+    def sql(self) -> Sql:
+        """The statements of this driver's schema."""
+        return self._sql
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[OwnAwaitedConnection]:
+        """Lend a connection; raises OperationalError when the database cannot be reached."""
+        async with self._pool.borrow() as raw:
+            yield OwnAwaitedConnection(raw)
+
+    async def ambient(self) -> AwaitedConnection | None:
+        """Adopt what was given to `river_core.join`, or a watched session, if any; raises as `adopt`."""
+        explicit = ambient.joined()
+        if explicit is not None:
+            return await self.adopt(explicit)
+        elsewhere: OtherDatabaseError | None = None
+        for owner in ambient.watched():
+            try:
+                return await self.adopt(owner)
+            except OtherDatabaseError as error:
+                elsewhere = elsewhere or error
+        if elsewhere is not None:
+            raise elsewhere
+        return None
+
+    async def adopt(self, raw: Any) -> AwaitedConnection:
+        """Return the caller's connection, ready for statements inside its transaction.
+
+        Takes a psycopg.AsyncConnection, or SQLAlchemy's AsyncSession or AsyncConnection. Raises
+        AmbientTransactionError when it is of another library, closed, aborted or connected elsewhere.
+        """
+        adopted: AwaitedConnection
+        if isinstance(raw, psycopg.AsyncConnection):
+            check_usable(raw)
+            adopted, library_connection = AdoptedAwaitedConnection(raw), raw
+        elif any(parent.__module__.startswith("sqlalchemy.") for parent in type(raw).__mro__):
+            from river_core.drivers.sqlalchemy_awaited import adopt  # only the library in use is imported
+
+            adopted, library_connection = await adopt(raw)
+        else:
+            raise AmbientTransactionError(
+                "AsyncClient joins a psycopg.AsyncConnection, or an AsyncSession or AsyncConnection of "
+                f"SQLAlchemy, not {type_name(raw)}"
+            )
+        if not is_same_address(self._conninfo, library_connection):
+            await self._check_identity(adopted, library_connection)
+        return adopted
+
+    async def close(self) -> None:
+        """Close the connections that are not lent; harmless twice."""
+        await self._pool.close()
+
+    async def _open(self) -> PsycopgAsyncConnection:
+        try:
+            raw = await psycopg.AsyncConnection.connect(
+                self._conninfo, autocommit=True, row_factory=tuple_row
+            )
+        except (psycopg.Error, UnicodeError) as error:
+            raise wrapped(error) from error
+        if raw.info.parameter_status("TimeZone") != "UTC":
+            await OwnAwaitedConnection(raw).fetch(self._sql.statement("session_timezone_utc"))
+        return raw
+
+    async def _check_identity(self, adopted: AwaitedConnection, library_connection: Any) -> None:
+        statement = self._sql.statement("session_database_identity")
+        if self._identity is None:
+            async with self.connect() as own:
+                self._identity = (await own.fetch(statement))[0]
+        if tuple((await adopted.fetch(statement))[0]) != tuple(self._identity):
+            raise other_database(library_connection, self._conninfo)
