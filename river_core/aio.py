@@ -56,7 +56,10 @@ class AsyncClient:
         lenient_queue_names: bool = False,
         limiter: InsertNotifyLimiter | None = None,
     ) -> None:
-        """Take the defaults of all inserts, as `Client` does; raises ConfigurationError as it does."""
+        """Take the defaults of all inserts, as `Client` does; raises ConfigurationError as it does.
+
+        Plugins, which block, see no insert of this client; those of the registry's tasks neither.
+        """
         self.driver = driver
         self.limiter = limiter or InsertNotifyLimiter()
         defaults = InsertDefaults(queue, max_attempts, lenient_queue_names)

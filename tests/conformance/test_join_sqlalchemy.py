@@ -31,6 +31,7 @@ from river_core.errors import (
     RejectedValueError,
 )
 from river_core.insert import EncodedArgs, InsertManyParams, InsertParams
+from river_core.plugins import Plugin
 from tests.conformance.applications import engine, engine_url
 from tests.conformance.raw_connections import count_jobs
 
@@ -444,6 +445,28 @@ class TestAsyncSession:
 
         asyncio.run(scenario())
         assert count_jobs(driver) == 1
+
+    def test_plugins_run_when_the_row_is_written(
+        self, driver: Driver, database_url: str, insert: Call
+    ) -> None:
+        """Just before the commit, not in the call; what a hook inserts is in the same transaction."""
+        seen: list[str] = []
+
+        class Following(Plugin):
+            def insert_begin(self, params: InsertParams) -> None:
+                seen.append(params.kind)
+                assert Client(driver).insert(EncodedArgs("follow_up", "{}")).job.id > 0
+
+        async def scenario() -> None:
+            async with async_sessions(database_url) as sessions, sessions() as session:
+                session.add(Order())
+                insert(Client(driver, plugins=[Following()]), session)
+                assert seen == []
+                await session.commit()
+
+        asyncio.run(scenario())
+        assert seen == ["some_kind"]
+        assert count_jobs(driver) == 2
 
     def test_a_refused_row_fails_the_commit(self, driver: Driver, database_url: str, insert: Call) -> None:
         """Neither the order nor the job exists then."""

@@ -16,6 +16,7 @@ from river_core.job import JobRow, JobState
 from river_core.job_tx import job_complete_tx
 from river_core.task import Job
 from river_core.worker.events import EventKind
+from tests.conformance.applications import OPENERS
 from tests.conformance.raw_connections import application_connection
 from tests.runtime.stored import run, states
 from tests.runtime.workers import DEADLINE, Gate, insert, next_event, registry, row, running, wait_for
@@ -75,6 +76,30 @@ def test_commit(driver: Driver, database_url: str) -> None:
     assert attempt.row.finalized_at == written[0].finalized_at
     assert (written[0].state, written[0].metadata["before"]) == (JobState.COMPLETED, 1)
     assert attempt.row.metadata["after"] == 2
+
+
+@pytest.mark.parametrize("library", ["sqlalchemy-session", "sqlalchemy-connection", "django"])
+@pytest.mark.parametrize("commits", [True, False], ids=["commit", "rollback"])
+def test_a_transaction_of_another_library(
+    driver: Driver, database_url: str, library: str, commits: bool
+) -> None:
+    """The row is completed with what the application wrote by SQLAlchemy or Django, or not at all."""
+
+    def task(job: Job) -> None:
+        with OPENERS[library](database_url) as application, join(application):
+            application.execute(WRITE)
+            job_complete_tx(job)
+            if commits:
+                application.commit()
+            else:
+                application.rollback()
+                raise ValueError("after the transaction")
+
+    attempt = Attempt(driver, task)
+    state = JobState.COMPLETED if commits else JobState.AVAILABLE
+    assert (attempt.row.state, attempt.application_rows) == (state, int(commits))
+    errors = [] if commits else ["after the transaction"]
+    assert [error.error for error in attempt.row.errors] == errors
 
 
 def test_rollback_and_raise(driver: Driver, database_url: str) -> None:
