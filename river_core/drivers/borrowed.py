@@ -5,13 +5,11 @@ The two libraries are optional: each is imported in its own files, and only for 
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
 from river_core import ambient
-from river_core.drivers import sqlite_errors
 from river_core.drivers.base import Connection, Row, type_name
 from river_core.errors import (
     AmbientTransactionError,
@@ -132,6 +130,10 @@ def ambient_connection(adopt: Callable[[Any], C]) -> C | None:
 
 def wrapped(error: Exception) -> DatabaseError:
     """Return our error for one of SQLAlchemy's or Django's, by the database library's error inside it."""
+    import sqlite3  # here, like the rest: who imports the client has no need of a driver
+
+    from river_core.drivers import sqlite_errors
+
     cause = getattr(error, "orig", None) or error.__cause__ or error
     if isinstance(cause, sqlite3.Error | OverflowError):
         return sqlite_errors.wrapped(cause)
