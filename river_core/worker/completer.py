@@ -100,6 +100,7 @@ class Completer(Service):
         self._notify_kind = notify_kind
         self._waiting: deque[Completion] = deque()
         self._refused: list[Completion] = []
+        self._retry_refused_at = 0.0
         self._writing: list[Completion] = []
         self._lost = 0
         self._idle = False
@@ -172,9 +173,15 @@ class Completer(Service):
         self._writing = []
 
     def _take_refused_again(self) -> None:
-        """Try outcomes again that the database refused in every form; the cause may have gone."""
-        refused, self._refused = self._refused, []
-        self._waiting.extend(refused)
+        """Now and then try outcomes again that the database refused in every form; the cause may have gone.
+
+        Not at every turn: they would halve each batch that they are part of, and fill the log.
+        """
+        now = time.monotonic()
+        if self._refused and now >= self._retry_refused_at:
+            self._retry_refused_at = now + RETRY_REFUSED_SECONDS
+            refused, self._refused = self._refused, []
+            self._waiting.extend(refused)
 
     def _take(self) -> list[Completion]:
         taken = (self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH_ROWS)))

@@ -303,3 +303,16 @@ def test_a_refused_value_is_not_quoted(driver: Driver, caplog: pytest.LogCapture
     assert "hunter2" not in caplog.text
     assert "hunter2" not in (row(driver, job.id).encoded_errors or "")
     assert "priority_in_range" in caplog.text
+
+
+def test_a_refused_outcome_is_not_tried_again_with_each_batch(driver: Driver) -> None:
+    """It would halve every batch that it is part of, and fill the log."""
+    first, second = colliding(driver)
+    others = claimed(driver, 20)
+    watched = Watched(driver)
+    stuck = Completion(replace(second, max_attempts=1), done(second).change, EventKind.JOB_COMPLETED)
+    with completing(watched, [done(first), stuck]) as completer:  # type: ignore[arg-type]  # wraps a Driver
+        for number, job in enumerate(others, 2):
+            completer.put(done(job))
+            wait_for(lambda number=number: states(driver)["completed"] >= number, "the next outcome")
+    assert watched.names["job_set_state_if_running_many"] < 2 * len(others)
