@@ -234,12 +234,13 @@ def new_id(driver: Driver, config: WorkerConfig) -> str:
 
 
 def _slots_maker(context: Context, parts: Parts) -> Callable[[str, int], ThreadSlots]:
-    kind = MainThreadSlots if context.config.main_thread else ThreadSlots
+    main_thread = context.config.main_thread
+    kind = MainThreadSlots if main_thread else ThreadSlots
 
     def make(name: str, size: int) -> ThreadSlots:
         return kind(
             name,
-            size,
+            1 if main_thread else size,
             parts.executor,
             context.client,
             parts.completer.put,

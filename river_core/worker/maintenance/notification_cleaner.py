@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime
 
-from river_core.clock import Clock, SystemClock
 from river_core.db.maintenance import notification_delete_before
-from river_core.drivers.base import Connection, Driver
-from river_core.worker.maintenance.service import BATCH_ROWS, MaintenanceService
-
-INTERVAL_SECONDS = 60.0
-RETENTION_SECONDS = 300.0
+from river_core.db.statement import Statement
+from river_core.worker.maintenance.horizon_cleaner import HorizonCleaner
 
 
-class NotificationCleaner(MaintenanceService):
+class NotificationCleaner(HorizonCleaner):
     """Deletes, every minute, notifications that every listener has long read. For SQLite only."""
 
-    def __init__(
-        self,
-        driver: Driver,
-        *,
-        retention: float = RETENTION_SECONDS,
-        interval: float = INTERVAL_SECONDS,
-        clock: Clock | None = None,
-        batch_rows: int = BATCH_ROWS,
-    ) -> None:
-        """Keep notifications for `retention` seconds."""
-        super().__init__("river-notification-cleaner", driver, interval, batch_rows=batch_rows)
-        self._retention = timedelta(seconds=retention)
-        self._clock = clock or SystemClock()
+    service_name = "river-notification-cleaner"
+    default_retention = 300.0
+    default_interval = 60.0
 
-    def work(self, connection: Connection, limit: int) -> int:
+    def statement(self, horizon: datetime, limit: int) -> Statement:
         """Delete up to `limit` notifications, oldest first."""
-        horizon = self._clock.now() - self._retention
-        return len(connection.fetch(notification_delete_before(self._driver.sql, horizon, limit)))
+        return notification_delete_before(self._driver.sql, horizon, limit)
