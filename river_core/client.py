@@ -15,6 +15,7 @@ from typing import Any, Literal
 from river_core.access import Access
 from river_core.ambient import join, joined
 from river_core.client_jobs import JobCalls
+from river_core.client_leader import LeaderCalls
 from river_core.client_queues import QueueCalls
 from river_core.clock import Clock
 from river_core.deferring import Deferring, deferred_results
@@ -40,7 +41,7 @@ from river_core.trailing import TrailingNotifications
 Enqueue = Literal["ambient", "own", "after_commit"]
 
 
-class Client(JobCalls, QueueCalls):
+class Client(JobCalls, QueueCalls, LeaderCalls):
     """Inserts jobs, and acts on stored jobs and queues (River: Client).
 
     >>> client = Client(open_driver("sqlite:///river.db"))  # doctest: +SKIP

@@ -104,6 +104,12 @@ def job_delete(sql: Sql, job_id: int) -> Steps[JobRow]:
     return jobs.decode_job(sql, rows[0])
 
 
+def request_resign(sql: Sql) -> Steps[None]:
+    """Ask whoever leads to step down."""
+    payload = notifications.request_resign_payload()
+    yield notifications.notify_many(sql, notifications.TOPIC_LEADERSHIP, [payload])
+
+
 def checked_id(job_id: Any) -> int:
     """Return a job's id; raises ValidationError for what is no number, NotFoundError beyond the column."""
     if isinstance(job_id, bool) or not isinstance(job_id, int):

@@ -10,6 +10,7 @@ from river_core.encoding import encode_json
 
 TOPIC_INSERT = "river_insert"
 TOPIC_CONTROL = "river_control"
+TOPIC_LEADERSHIP = "river_leadership"
 MAX_POSTGRES_PAYLOAD_BYTES = 7999
 
 
@@ -27,17 +28,17 @@ def insert_payload(queue: str) -> str:
 
 def cancel_payload(job_id: int, queue: str) -> str:
     """Return what `river_control` says when a job is to be cancelled where it runs."""
-    return _control(action="cancel", job_id=job_id, queue=queue)
+    return _message(action="cancel", job_id=job_id, queue=queue)
 
 
 def pause_payload(queue: str) -> str:
     """Return what `river_control` says when a queue, or `*`, was paused."""
-    return _control(action="pause", queue=queue)
+    return _message(action="pause", queue=queue)
 
 
 def resume_payload(queue: str) -> str:
     """Return what `river_control` says when a queue, or `*`, was resumed."""
-    return _control(action="resume", queue=queue)
+    return _message(action="resume", queue=queue)
 
 
 def metadata_changed_payload(queue: str, metadata: str, dialect: Dialect) -> str:
@@ -47,9 +48,19 @@ def metadata_changed_payload(queue: str, metadata: str, dialect: Dialect) -> str
     """
     text = f'{{"action":"metadata_changed","metadata":{metadata},"queue":{encode_json(queue)}}}'
     if dialect is Dialect.POSTGRES and len(text.encode()) > MAX_POSTGRES_PAYLOAD_BYTES:
-        return _control(action="metadata_changed", queue=queue)
+        return _message(action="metadata_changed", queue=queue)
     return text
 
 
-def _control(**fields: str | int) -> str:
+def request_resign_payload() -> str:
+    """Return what `river_leadership` says when whoever leads is to step down."""
+    return _message(leader_id="", action="request_resign")
+
+
+def resigned_payload(leader_id: str) -> str:
+    """Return what `river_leadership` says when a leader has given up its term."""
+    return _message(leader_id=leader_id, action="resigned")
+
+
+def _message(**fields: str | int) -> str:
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)

@@ -21,11 +21,11 @@ from river_core.clock import Clock
 from river_core.db import leaders, notifications
 from river_core.db.leaders import Term
 from river_core.db.maintenance import limit_time
-from river_core.db.statement import Sql, Statement
-from river_core.drivers.base import Connection, Driver, Row
-from river_core.encoding import encode_json
+from river_core.db.notifications import TOPIC_LEADERSHIP
+from river_core.db.statement import Statement
+from river_core.drivers.base import Driver, Row
 from river_core.errors import DatabaseError
-from river_core.notifier import TOPIC_LEADERSHIP, Notifier, Payload
+from river_core.notifier import Notifier, Payload
 from river_core.service import Service
 
 ACTION_RESIGNED = "resigned"
@@ -230,7 +230,7 @@ class Elector(Service):
 
     def _delete_term(self, term: Term, seconds: float) -> None:
         sql = self._driver.sql
-        payload = encode_json({"leader_id": term.leader_id, "action": ACTION_RESIGNED})
+        payload = notifications.resigned_payload(term.leader_id)
         with self._driver.connect() as connection, connection.transaction():
             connection.fetch(limit_time(sql, seconds))
             if connection.fetch(leaders.leader_resign(sql, term)):
@@ -250,12 +250,6 @@ class Elector(Service):
 
     def _now(self) -> datetime | None:
         return self._clock.now() if self._clock is not None else None
-
-
-def request_resign(connection: Connection, sql: Sql) -> None:
-    """Ask the leader to step down, in the caller's transaction (River: Client.Notify().RequestResign)."""
-    payload = encode_json({"leader_id": "", "action": ACTION_REQUEST_RESIGN})
-    connection.fetch(notifications.notify_many(sql, TOPIC_LEADERSHIP, [payload]))
 
 
 def _uniform(low: float, high: float) -> float:

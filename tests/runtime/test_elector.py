@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from river_core.client import Client
 from river_core.db import leaders
 from river_core.db.leaders import Term
 from river_core.drivers.base import Connection, Driver
 from river_core.errors import OperationalError
 from river_core.notifier import TOPIC_LEADERSHIP, Notifier
 from river_core.task import Registry
-from river_core.worker.elector import ElectionTiming, Elector, request_resign
+from river_core.worker.elector import ElectionTiming, Elector
 from river_core.worker.maintenance.group import MaintenanceServices
 from tests.runtime.stored import FixedClock, Steady, run
 from tests.runtime.workers import wait_for
@@ -264,16 +265,16 @@ def test_a_stopping_leader_hands_over_at_once(driver: Driver) -> None:
 
 
 def test_a_request_to_resign_counts_when_it_is_committed(driver: Driver) -> None:
-    """A rolled-back one does nothing; a committed one moves leadership."""
+    """A rolled-back one does nothing; a committed one moves leadership. Checklist 130."""
+    client = Client(driver)
     calls: list[str] = []
     with standing(driver, "one", calls) as first:
         wait_for(lambda: first.leading, "the first election")
         with standing(driver, "two", calls) as second:
             with suppress(ZeroDivisionError), driver.connect() as connection, connection.transaction():
-                request_resign(connection, driver.sql)
+                client.request_resign_tx(connection.raw)
                 raise ZeroDivisionError
-            with driver.connect() as connection:
-                request_resign(connection, driver.sql)
+            client.request_resign()
             wait_for(lambda: second.leading, "the hand-over")
             assert not first.leading
     assert calls[:3] == ["one elected", "one lost", "two elected"]

@@ -1,0 +1,31 @@
+"""The calls of a client that concern whoever leads; `river_core.client.Client` inherits them.
+
+Transactions are as in `river_core.client_jobs`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from river_core import steps
+from river_core.access import Access
+
+
+class LeaderCalls:
+    """Speaks to the one client that runs the maintenance services."""
+
+    _access: Access
+
+    def request_resign(self) -> None:
+        """Ask the leader, whichever client it is, to step down (River: Notify().RequestResign).
+
+        Another client then leads within a second. The message goes out when the transaction commits; workers
+        that only poll do not hear it.
+        """
+        with self._access.session() as session:
+            steps.run(session.connection, steps.request_resign(session.sql))
+
+    def request_resign_tx(self, connection: Any) -> None:
+        """Do as `request_resign` in the transaction of `connection` (River: Notify().RequestResignTx)."""
+        session = self._access.session_on(connection)
+        steps.run(session.connection, steps.request_resign(session.sql))
