@@ -1,0 +1,1 @@
+"""The protocol's checklist: its statements, the tests that name them, and the page made of both."""
