@@ -93,7 +93,7 @@ MISSING: list[Callable[[Client], object]] = [
 
 @pytest.mark.parametrize("action", MISSING)
 def test_what_does_not_exist_is_not_found(driver: Driver, action: Callable[[Client], object]) -> None:
-    """Ids beyond the column's range included."""
+    """Checklist 64, 93. Ids beyond the column's range included."""
     with pytest.raises(NotFoundError):
         action(Client(driver))
 
@@ -110,7 +110,7 @@ class TestCancel:
 
     @pytest.mark.parametrize("state", ["available", "pending", "retryable", "scheduled"])
     def test_a_waiting_job_is_cancelled_now(self, driver: Driver, state: str) -> None:
-        """Without an entry in `errors`; its metadata says when."""
+        """Checklist 93. Without an entry in `errors`; its metadata says when."""
         before = job_in(driver, JobState(state))
         clock = FixedClock(PAST)
         client = Client(driver, clock=clock)
@@ -122,7 +122,7 @@ class TestCancel:
         assert Client(driver).job_get(job.id) == job
 
     def test_a_running_job_is_asked_to_stop(self, driver: Driver) -> None:
-        """The row stays `running` with the mark, also when asked again."""
+        """Checklist 94. The row stays `running` with the mark, also when asked again."""
         before = job_in(driver, JobState.RUNNING, attempt=1)
         client = Client(driver, clock=FixedClock(PAST))
         for _ in range(2):
@@ -132,7 +132,7 @@ class TestCancel:
 
     @pytest.mark.parametrize("state", sorted(FINAL_STATES))
     def test_a_finished_job_stays_as_it_is(self, driver: Driver, state: JobState) -> None:
-        """Nothing is written and nobody is told."""
+        """Checklist 52, 93. Nothing is written and nobody is told."""
         before = job_in(driver, state, attempt=1)
         client = Client(driver)
         assert heard_during(driver, lambda: client.job_cancel(before.id)) == []
@@ -140,7 +140,7 @@ class TestCancel:
 
     @pytest.mark.parametrize("state", ["available", "running"])
     def test_the_queues_workers_are_told(self, driver: Driver, state: str) -> None:
-        """With the three keys that other clients read."""
+        """Checklist 52. With the three keys that other clients read."""
         job = job_in(driver, JobState(state), attempt=1)
         heard = heard_during(driver, lambda: Client(driver).job_cancel(job.id))
         assert [(item.topic, json.loads(item.payload)) for item in heard] == [
@@ -151,7 +151,7 @@ class TestCancel:
     def test_the_later_of_two_cancels_returns_what_the_first_wrote(
         self, postgres_driver: Driver, postgres_url: str
     ) -> None:
-        """It waits for the row instead of writing over it."""
+        """Checklist 94. It waits for the row instead of writing over it."""
         job = job_in(postgres_driver, JobState.AVAILABLE)
         later: list[JobRow] = []
         with application_connection(postgres_url) as application:
@@ -248,7 +248,7 @@ class TestRetry:
         ]
 
     def test_a_taken_unique_key_is_a_conflict(self, driver: Driver) -> None:
-        """Checklist 151. The error names the job; its row is unchanged."""
+        """Checklist 47, 151. The error names the job; its row is unchanged."""
         client = Client(driver)
         params = InsertParams("some_kind", "{}", unique_key=b"k" * 32, unique_states=245)
         old = client.job_cancel(client.insert_params([params])[0].job.id)
@@ -300,7 +300,7 @@ class TestQueues:
             Client(driver).queue_list(limit)
 
     def test_working_a_queue_again_changes_its_time_only(self, driver: Driver) -> None:
-        """A pause and the creation stay."""
+        """Checklist 65, 68. A pause and the creation stay."""
         add_queue(driver, "a", PAST)
         client = Client(driver)
         client.queue_pause("a")
@@ -330,7 +330,7 @@ class TestQueues:
         assert Client(driver).queue_get("a") == resumed
 
     def test_the_star_means_all_queues_even_none(self, driver: Driver) -> None:
-        """It is never missing."""
+        """Checklist 64. It is never missing."""
         client = Client(driver)
         client.queue_pause("*")
         add_queue(driver, "a")
@@ -342,7 +342,7 @@ class TestQueues:
 
     @pytest.mark.parametrize("name", ["a", "*"])
     def test_workers_are_told_with_the_given_name(self, driver: Driver, name: str) -> None:
-        """Also when nothing changed; with the two keys that other clients read."""
+        """Checklist 52. Also when nothing changed; with the two keys that other clients read."""
         add_queue(driver, "a")
         client = Client(driver)
 

@@ -426,7 +426,7 @@ def test_a_malformed_connection_string_is_a_configuration_error() -> None:
 
 @pytest.mark.parametrize("schema", ["a-b", "1a", "a" * 47, 'a"b'])
 def test_a_schema_name_that_other_clients_refuse_is_a_configuration_error(schema: str) -> None:
-    """Letters, digits and underscores, at most 46 characters."""
+    """Checklist 12. Letters, digits and underscores, at most 46 characters."""
     with pytest.raises(ConfigurationError, match="schema"):
         PsycopgDriver("host=a", schema=schema)
 

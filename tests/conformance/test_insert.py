@@ -74,7 +74,10 @@ def stored(driver: Driver, row: JobRow) -> JobRow:
 
 
 def test_the_defaults_are_rivers(driver: Driver) -> None:
-    """Every column of a job that was inserted without options; the times are the database's."""
+    """Every column of a job that was inserted without options; the times are the database's.
+
+    Checklist 17, 23.
+    """
     before = database_now(driver)
     job = Client(driver).insert(ARGS).job
     after = database_now(driver)
@@ -130,7 +133,7 @@ def test_every_option_reaches_its_column(driver: Driver, application: Any) -> No
 
 
 def test_options_of_the_call_go_before_those_of_the_class(driver: Driver) -> None:
-    """Tags replace, metadata merges; `pending` and `state` of the class do not count."""
+    """Checklist 18. Tags replace, metadata merges; `pending` and `state` of the class do not count."""
     own = InsertOpts(
         max_attempts=3, priority=2, queue="own", tags=["own"], metadata={"own": 1, "both": 1}, pending=True
     )
@@ -153,7 +156,7 @@ def test_options_of_the_call_go_before_those_of_the_class(driver: Driver) -> Non
 
 @pytest.mark.parametrize("delay", [timedelta(hours=1), timedelta(hours=-1)])
 def test_a_given_time_makes_a_scheduled_job(driver: Driver, delay: timedelta) -> None:
-    """Also one in the past, as River for Go does."""
+    """Checklist 23. Also one in the past, as River for Go does."""
     job = Client(driver).insert(ARGS, scheduled_at=datetime.now(UTC) + delay).job
     assert job.state is JobState.SCHEDULED
 
@@ -175,7 +178,7 @@ def test_an_explicit_initial_state_is_kept(driver: Driver, state: JobState) -> N
 
 
 def test_pending_keeps_the_given_time(driver: Driver) -> None:
-    """The option goes before what the time would make of the state."""
+    """Checklist 23. The option goes before what the time would make of the state."""
     job = Client(driver).insert(ARGS, pending=True, scheduled_at=MOMENT).job
     assert job.state is JobState.PENDING
     assert abs(job.scheduled_at - MOMENT) < timedelta(milliseconds=1)
@@ -202,7 +205,7 @@ def test_numbers_and_text_of_arguments_stay_as_written(driver: Driver, applicati
 
 @every_library
 def test_insert_many_gives_one_result_each_in_order(driver: Driver, application: Any) -> None:
-    """Single differences of a batch do not mix."""
+    """Checklist 26. Single differences of a batch do not mix."""
     jobs = [
         InsertManyParams(
             EncodedArgs(f"kind_{number}", f'{{"n":{number}}}'), InsertOpts(priority=1 + number % 4)
@@ -226,7 +229,7 @@ def test_insert_many_gives_one_result_each_in_order(driver: Driver, application:
 
 
 def test_an_empty_batch_is_refused(driver: Driver) -> None:
-    """As in all of River's clients."""
+    """Checklist 27. As in all of River's clients."""
     for insert in (Client(driver).insert_many, Client(driver).insert_params):
         with pytest.raises(ValidationError, match="no jobs to insert"):
             insert([])
@@ -259,7 +262,7 @@ REFUSED = [
 def test_a_bad_option_is_refused_before_anything_is_written(
     driver: Driver, options: dict[str, Any], part: str
 ) -> None:
-    """The text names the value or the option; a batch with one bad job writes none."""
+    """Checklist 19, 24, 26. The text names the value or the option; a batch with one bad job writes none."""
     client = Client(driver)
     with pytest.raises(ValidationError, match=part):
         client.insert(ARGS, **options)
@@ -319,13 +322,13 @@ def test_an_unknown_kind_is_refused_where_kinds_are_known(driver: Driver) -> Non
 
 @pytest.mark.parametrize("kind", ["ab", "a.b", "A<B>", "a·b", "a/b:c+d"])
 def test_a_registered_kind_may_have_these_forms(kind: str) -> None:
-    """Word characters first, then also `-[]<>/.·:+`."""
+    """Checklist 22. Word characters first, then also `-[]<>/.·:+`."""
     assert Registry().add(kind, lambda job: None).kinds() == (kind,)
 
 
 @pytest.mark.parametrize("kind", ["a", "a b", "a,b", ".a", "ünï", "ab\n"])
 def test_a_registered_kind_may_not_have_these(kind: str) -> None:
-    """They are found when the registry is built."""
+    """Checklist 22. They are found when the registry is built."""
     with pytest.raises(ConfigurationError, match="kind"):
         Registry().add(kind, lambda job: None)
 

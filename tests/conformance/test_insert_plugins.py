@@ -112,7 +112,7 @@ def test_insert_begin_may_change_the_row(driver: Driver) -> None:
     ids=lambda changes: next(iter(changes)),
 )
 def test_rows_are_checked_again_after_the_hooks(driver: Driver, changes: dict[str, Any]) -> None:
-    """A bad state, or any other value, that a hook made rolls the batch back."""
+    """Checklist 24. A bad state, or any other value, that a hook made rolls the batch back."""
     with pytest.raises(ValidationError):
         Client(driver, plugins=(Changing(**changes),)).insert(ONE)
     assert count_jobs(driver) == 0

@@ -43,7 +43,7 @@ def finish(driver: Driver, job_id: int, state: str) -> None:
 
 @every_library
 def test_the_second_insert_finds_the_first_row(driver: Driver, application: Any) -> None:
-    """No second row; the holder stays as it is, whatever the second one's options."""
+    """Checklist 41, 43. No second row; the holder stays as it is, whatever the second one's options."""
     client = Client(driver)
     first = client.insert_tx(application, ARGS, unique_opts=BY_ARGS)
     second = client.insert_tx(application, ARGS, unique_opts=BY_ARGS, queue="other", priority=4)
@@ -60,7 +60,7 @@ def test_the_second_insert_finds_the_first_row(driver: Driver, application: Any)
 
 
 def test_without_options_nothing_is_unique(driver: Driver) -> None:
-    """Both columns stay empty."""
+    """Checklist 41. Both columns stay empty."""
     client = Client(driver)
     job = client.insert(ARGS).job
     assert (job.unique_key, job.unique_states) == (None, None)
@@ -68,7 +68,7 @@ def test_without_options_nothing_is_unique(driver: Driver) -> None:
 
 
 def test_another_kind_may_find_the_row_without_being_taken_for_it(driver: Driver) -> None:
-    """With `exclude_kind` the holder keeps its kind and arguments."""
+    """Checklist 42, 43. With `exclude_kind` the holder keeps its kind and arguments."""
     opts = UniqueOpts(by_queue=True, exclude_kind=True)
     client = Client(driver)
     first = client.insert(ARGS, unique_opts=opts).job
@@ -81,7 +81,7 @@ def test_another_kind_may_find_the_row_without_being_taken_for_it(driver: Driver
     ("state", "blocks"), [("completed", True), ("cancelled", False), ("discarded", False)]
 )
 def test_a_finished_holder_blocks_by_its_own_states(driver: Driver, state: str, blocks: bool) -> None:
-    """By default only a completed one, until it is deleted."""
+    """Checklist 44. By default only a completed one, until it is deleted."""
     client = Client(driver)
     first = client.insert(ARGS, unique_opts=BY_ARGS).job
     finish(driver, first.id, state)
@@ -104,7 +104,7 @@ def test_chosen_states_are_stored_with_the_row(driver: Driver) -> None:
 
 
 def test_a_batch_that_repeats_a_key_writes_nothing(driver: Driver) -> None:
-    """The text names both places."""
+    """Checklist 45. The text names both places."""
     unique = InsertOpts(unique_opts=BY_ARGS)
     batch = [InsertManyParams(ARGS), InsertManyParams(ARGS, unique), InsertManyParams(ARGS, unique)]
     with pytest.raises(ValidationError, match="jobs 1 and 2"):
@@ -113,7 +113,7 @@ def test_a_batch_that_repeats_a_key_writes_nothing(driver: Driver) -> None:
 
 
 def test_the_period_is_that_of_the_scheduled_time(driver: Driver) -> None:
-    """Two jobs of one hour are the same, two of neighbouring hours are not."""
+    """Checklist 39. Two jobs of one hour are the same, two of neighbouring hours are not."""
     client = Client(driver)
     opts = UniqueOpts(by_period=3600)
     times = [(3, 4), (3, 59), (4, 0)]
@@ -144,7 +144,7 @@ def test_a_class_may_ask_for_uniqueness_and_a_call_for_another(driver: Driver) -
 
 @pytest.mark.postgres
 def test_a_row_that_go_inserted_is_found(postgres_driver: Driver) -> None:
-    """The key is spelled alike."""
+    """Checklist 41, 48. The key is spelled alike."""
     held = fetch(postgres_driver, INSERTED_BY_GO, key=bytes.fromhex(KEY))[0][0]
     result = Client(postgres_driver).insert(ARGS, unique_opts=BY_ARGS)
     assert (result.job.id, result.unique_skipped_as_duplicate) == (held, True)

@@ -77,7 +77,7 @@ def assert_as_recorded(job: JobRow, vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("vector", of_group(*GROUPS))
 def test_options_are_accepted_and_stored_as_recorded(driver: Driver, vector: dict[str, Any]) -> None:
-    """One option at a time, both ways."""
+    """Checklist 20, 21. One option at a time, both ways."""
     client = Client(driver)
     args = EncodedArgs("k_test", "{}")
     if vector["accepted"] and vector["name"] not in STRICTER:
@@ -149,7 +149,7 @@ def exact(text: str) -> Any:
 
 
 def test_a_batch_with_one_bad_job_writes_none(driver: Driver) -> None:
-    """The recorded batches: empty, one bad queue, two good ones."""
+    """Checklist 26. The recorded batches: empty, one bad queue, two good ones."""
     client = Client(driver)
     good = InsertManyParams(EncodedArgs("k_test", "{}"))
     bad = InsertManyParams(EncodedArgs("k_test", "{}"), InsertOpts(queue="BAD"))

@@ -53,7 +53,7 @@ def versions(result: MigrateResult) -> tuple[int, ...]:
 
 
 def test_up_applies_everything_once(migrator: Migrator) -> None:
-    """An empty database gets versions 1 to 8; running again applies nothing."""
+    """Checklist 1. An empty database gets versions 1 to 8; running again applies nothing."""
     assert migrator.existing_versions() == ()
     result = migrator.migrate_up()
     assert (result.direction, versions(result)) == (Direction.UP, ALL)
@@ -77,7 +77,10 @@ def test_no_template_is_left_in_the_sql(migrator: Migrator) -> None:
 
 
 def test_a_failing_version_leaves_the_one_before(empty: Driver) -> None:
-    """A version and its row are one transaction: what failed leaves neither, what went before stays."""
+    """A version and its row are one transaction: what failed leaves neither, what went before stays.
+
+    Checklist 2.
+    """
     Migrator(empty).migrate_up()
     extra = Migrator(empty, line="extra", extra_lines={"extra": EXTRA})
     with pytest.raises(MigrationError, match=r"version 2 failed on its way up.*no_such_column") as caught:
@@ -90,7 +93,7 @@ def test_a_failing_version_leaves_the_one_before(empty: Driver) -> None:
 
 
 def test_a_failing_way_down_keeps_its_version(empty: Driver) -> None:
-    """A version that cannot be taken back stays recorded with everything it made."""
+    """Checklist 2. A version that cannot be taken back stays recorded with everything it made."""
     Migrator(empty).migrate_up()
     good = (EXTRA[0], Migration(2, "second", "CREATE TABLE extra_two (id INTEGER)", EXTRA[1].down))
     extra = Migrator(empty, line="extra", extra_lines={"extra": good})
@@ -103,7 +106,10 @@ def test_a_failing_way_down_keeps_its_version(empty: Driver) -> None:
 
 @pytest.mark.postgres
 def test_versions_4_and_6_cannot_share_a_transaction(postgres_url: str) -> None:
-    """The new enum value must be committed before it is used: the reason for one transaction per version."""
+    """The new enum value must be committed before it is used: the reason for one transaction per version.
+
+    Checklist 3.
+    """
     with closing(open_driver(postgres_url)) as driver:
         together = "\n".join(each.up for each in Migrator(driver).all_versions()[:7])
         with driver.connect() as connection, pytest.raises(DatabaseError, match="unsafe use of new value"):
@@ -111,7 +117,10 @@ def test_versions_4_and_6_cannot_share_a_transaction(postgres_url: str) -> None:
 
 
 def test_rows_of_river_migration(empty: Driver, migrator: Migrator) -> None:
-    """Until version 4 a row has only a version; from version 5 on every row carries line main."""
+    """Until version 4 a row has only a version; from version 5 on every row carries line main.
+
+    Checklist 4.
+    """
     migrator.migrate_up(target_version=4)
     assert [tuple(row) for row in run(empty, "SELECT id, version FROM river_migration ORDER BY id")] == [
         (1, 1), (2, 2), (3, 3), (4, 4)
@@ -126,7 +135,10 @@ def test_rows_of_river_migration(empty: Driver, migrator: Migrator) -> None:
 
 
 def test_down_takes_one_step_unless_told(migrator: Migrator) -> None:
-    """Without limits one version goes, with a number of steps that many, with a target all above it."""
+    """Without limits one version goes, with a number of steps that many, with a target all above it.
+
+    Checklist 5.
+    """
     migrator.migrate_up()
     assert versions(migrator.migrate_down()) == (8,)
     assert versions(migrator.migrate_down(max_steps=2)) == (7, 6)
@@ -138,7 +150,10 @@ def test_down_takes_one_step_unless_told(migrator: Migrator) -> None:
 
 
 def test_limits_of_the_way_up(migrator: Migrator) -> None:
-    """Steps and target limit what is applied; no steps, and a target that is there, apply nothing."""
+    """Steps and target limit what is applied; no steps, and a target that is there, apply nothing.
+
+    Checklist 8.
+    """
     assert versions(migrator.migrate_up(max_steps=NO_STEPS)) == ()
     assert versions(migrator.migrate_up(max_steps=2)) == (1, 2)
     assert versions(migrator.migrate_up(target_version=5)) == (3, 4, 5)
@@ -149,7 +164,7 @@ def test_limits_of_the_way_up(migrator: Migrator) -> None:
 
 @pytest.mark.parametrize("version", [-2, 9, 77])
 def test_unknown_versions_are_errors(migrator: Migrator, version: int) -> None:
-    """A version that no migration has is refused in both directions and by validate."""
+    """Checklist 8. A version that no migration has is refused in both directions and by validate."""
     migrator.migrate_up()
     for act in (migrator.migrate_up, migrator.migrate_down, migrator.validate, migrator.get_version):
         with pytest.raises(MigrationError, match=f"version {version} is not a valid River migration version"):
@@ -157,7 +172,7 @@ def test_unknown_versions_are_errors(migrator: Migrator, version: int) -> None:
 
 
 def test_down_to_what_was_never_applied_is_an_error(migrator: Migrator) -> None:
-    """A way down cannot end above where the schema is."""
+    """Checklist 8. A way down cannot end above where the schema is."""
     migrator.migrate_up(target_version=3)
     with pytest.raises(MigrationError, match="version 5 is not applied"):
         migrator.migrate_down(target_version=5)
@@ -165,7 +180,10 @@ def test_down_to_what_was_never_applied_is_an_error(migrator: Migrator) -> None:
 
 
 def test_a_dry_run_reports_and_changes_nothing(migrator: Migrator) -> None:
-    """It names the same versions with the same SQL as the run that follows, in both directions."""
+    """It names the same versions with the same SQL as the run that follows, in both directions.
+
+    Checklist 9.
+    """
     foreseen = migrator.migrate_up(dry_run=True)
     assert migrator.existing_versions() == ()
     done = migrator.migrate_up()
@@ -178,7 +196,7 @@ def test_a_dry_run_reports_and_changes_nothing(migrator: Migrator) -> None:
 
 
 def test_versions_of_another_client_are_skipped(empty: Driver, migrator: Migrator) -> None:
-    """What another client applied and recorded is taken as it is."""
+    """Checklist 10. What another client applied and recorded is taken as it is."""
     with empty.connect() as connection:
         for migration in migrator.all_versions()[:3]:
             connection.run_script(migration.up)
@@ -232,7 +250,7 @@ def test_validate_lists_what_is_missing(migrator: Migrator) -> None:
 
 
 def test_an_unknown_line_is_refused_with_a_suggestion(empty: Driver) -> None:
-    """A slip of two letters is recognised; for anything else the known lines are listed."""
+    """Checklist 11. A slip of two letters is recognised; for anything else the known lines are listed."""
     with pytest.raises(MigrationError, match=r"migration line does not exist: mian.*'main'"):
         Migrator(empty, line="mian")
     with pytest.raises(MigrationError, match=r"does not exist: other \(known: main\)"):
@@ -240,7 +258,7 @@ def test_an_unknown_line_is_refused_with_a_suggestion(empty: Driver) -> None:
 
 
 def test_another_line_needs_the_main_one_first(empty: Driver, migrator: Migrator) -> None:
-    """Without river_migration, or before its column line, only main can be migrated."""
+    """Checklist 11. Without river_migration, or before its column line, only main can be migrated."""
     extra = Migrator(empty, line="extra", extra_lines={"extra": EXTRA[:1]})
     for target in (None, 4):
         if target:
@@ -257,7 +275,10 @@ def test_another_line_needs_the_main_one_first(empty: Driver, migrator: Migrator
 def test_version_5_is_not_taken_back_while_another_line_is_recorded(
     empty: Driver, migrator: Migrator
 ) -> None:
-    """Its way down would forget the other line, so it fails and leaves everything at version 5."""
+    """Its way down would forget the other line, so it fails and leaves everything at version 5.
+
+    Checklist 7.
+    """
     migrator.migrate_up(target_version=5)
     run(empty, "INSERT INTO river_migration (line, version) VALUES ('other', 7)")
     with pytest.raises(MigrationError, match="version 5 failed on its way down"):
@@ -269,7 +290,10 @@ def test_version_5_is_not_taken_back_while_another_line_is_recorded(
 
 @pytest.mark.parametrize("schema", ["1st", "with space", "dash-ed", 'quo"ted', "é", "s" * 47])
 def test_schema_names_that_clients_refuse(schema: str) -> None:
-    """A schema outside River's pattern, or longer than its channels allow, is a configuration error."""
+    """A schema outside River's pattern, or longer than its channels allow, is a configuration error.
+
+    Checklist 12.
+    """
     with pytest.raises(ConfigurationError, match="schema"):
         Sql(Dialect.POSTGRES, schema)
 

@@ -76,7 +76,7 @@ def jobs(database: sqlite3.Connection, *, storage: str) -> list[tuple[Any, ...]]
 
 
 def test_version_7_keeps_every_value_both_ways(migrator: Migrator, database: sqlite3.Connection) -> None:
-    """Text JSON becomes binary and comes back as it was; everything else is untouched."""
+    """Checklist 14. Text JSON becomes binary and comes back as it was; everything else is untouched."""
     migrator.migrate_up(target_version=6)
     database.executemany(INSERT, ROWS)
     database.execute(INSERT_QUEUE, QUEUE)
@@ -89,7 +89,7 @@ def test_version_7_keeps_every_value_both_ways(migrator: Migrator, database: sql
 
 
 def test_version_8_keeps_every_value_both_ways(migrator: Migrator, database: sqlite3.Connection) -> None:
-    """AUTOINCREMENT comes and goes without touching a value."""
+    """Checklist 13. AUTOINCREMENT comes and goes without touching a value."""
     migrator.migrate_up(target_version=6)
     database.executemany(INSERT, ROWS)
     migrator.migrate_up()
@@ -121,7 +121,7 @@ def test_ids_are_not_used_twice_from_version_8_on(migrator: Migrator, database: 
 def test_max_attempts_has_its_default_from_version_7_on(
     migrator: Migrator, database: sqlite3.Connection
 ) -> None:
-    """A row that names only its kind gets 25 attempts and binary JSON."""
+    """Checklist 14. A row that names only its kind gets 25 attempts and binary JSON."""
     migrator.migrate_up(target_version=7)
     database.execute("INSERT INTO river_job (kind) VALUES ('k')")
     read = "SELECT max_attempts, json(args), typeof(args), json(tags), typeof(tags) FROM river_job"
@@ -150,7 +150,10 @@ def test_views_survive_the_rebuilds(migrator: Migrator, database: sqlite3.Connec
 def test_rebuilding_is_refused_where_it_would_break_something(
     migrator: Migrator, database: sqlite3.Connection, name: str, create: str
 ) -> None:
-    """Version 8 stops, both ways, at tables of River Pro, references to river_job and triggers on it."""
+    """Version 8 stops, both ways, at tables of River Pro, references to river_job and triggers on it.
+
+    Checklist 13.
+    """
     migrator.migrate_up(target_version=7)
     database.execute(create)
     with pytest.raises(MigrationError, match=f"version 8 .* would break: {name}"):

@@ -34,7 +34,7 @@ ARGS = EncodedArgs("some_kind", "{}")
 
 
 def test_topics_and_payloads_are_rivers() -> None:
-    """The constants are the ones that other clients use."""
+    """Checklist 52. The constants are the ones that other clients use."""
     known = load("upstream/fixtures/protocol_values.json")["notifications"]
     samples = {(item["topic"], item["payload"].get("action")): item["payload"] for item in known}
     ours = {
@@ -60,14 +60,14 @@ def test_a_listener_hears_its_topics_in_order(driver: Driver) -> None:
 
 
 def test_what_was_sent_before_is_not_heard(driver: Driver) -> None:
-    """A listener starts with what comes after it."""
+    """Checklist 56. A listener starts with what comes after it."""
     send(driver, TOPIC_INSERT, "before")
     with listening(driver, TOPIC_INSERT, TOPIC_CONTROL) as listener:
         assert hear(driver, listener) == []
 
 
 def test_every_listener_hears_everything_once(driver: Driver) -> None:
-    """Listeners do not take from each other."""
+    """Checklist 56. Listeners do not take from each other."""
     with (
         listening(driver, TOPIC_INSERT, TOPIC_CONTROL) as one,
         listening(driver, TOPIC_INSERT, TOPIC_CONTROL) as other,
@@ -137,7 +137,7 @@ def test_a_closed_listener_says_so(driver: Driver) -> None:
 
 
 def test_a_listener_has_a_connection_of_its_own(database_url: str) -> None:
-    """It works with the pool exhausted."""
+    """Checklist 57. It works with the pool exhausted."""
     small = (
         SqliteDriver(database_url.removeprefix("sqlite:///"), max_size=1)
         if database_url.startswith("sqlite")
@@ -151,7 +151,7 @@ def test_a_listener_has_a_connection_of_its_own(database_url: str) -> None:
 
 
 def test_an_insert_is_announced_at_its_commit(driver: Driver, database_url: str) -> None:
-    """A row that the caller has not committed wakes nobody."""
+    """Checklist 49. A row that the caller has not committed wakes nobody."""
     with application_connection(database_url) as application, listening(driver, TOPIC_INSERT) as listener:
         Client(driver).insert_tx(application, ARGS, queue="mail")
         assert listener.wait(QUIET) == []
@@ -161,7 +161,7 @@ def test_an_insert_is_announced_at_its_commit(driver: Driver, database_url: str)
 
 
 def test_ten_inserts_into_one_queue_send_one_notification(driver: Driver) -> None:
-    """Within the cool-down one is enough; another queue gets its own."""
+    """Checklist 50. Within the cool-down one is enough; another queue gets its own."""
     client = Client(driver, limiter=InsertNotifyLimiter(cooldown=3600))
     with listening(driver, TOPIC_INSERT, TOPIC_CONTROL) as listener:
         for _ in range(10):
@@ -172,7 +172,7 @@ def test_ten_inserts_into_one_queue_send_one_notification(driver: Driver) -> Non
 
 
 def test_a_batch_announces_each_queue_once_and_only_available_jobs(driver: Driver) -> None:
-    """Pending and scheduled jobs are nothing to wake up for."""
+    """Checklist 49. Pending and scheduled jobs are nothing to wake up for."""
     later = datetime.now(UTC) + timedelta(hours=1)
     options = [
         InsertOpts(queue="a"),
@@ -201,7 +201,10 @@ def test_a_failed_insert_does_not_use_up_the_cooldown(driver: Driver) -> None:
 
 @pytest.mark.postgres
 def test_the_channel_carries_the_schema(postgres_driver: PsycopgDriver, postgres_url: str) -> None:
-    """Other clients listen to `<schema>.river_insert`; without a configured one it is the current schema."""
+    """Other clients listen to `<schema>.river_insert`; without a configured one it is the current schema.
+
+    Checklist 49.
+    """
     schema = fetch(postgres_driver, "SELECT current_schema()")[0][0]
     with application_connection(postgres_url, autocommit=True) as other:
         other.execute(f'LISTEN "{schema}.river_insert"')

@@ -61,7 +61,10 @@ def comparable(catalog: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_every_version_up_is_rivers(migrator: Migrator, postgres_url: str, schema: str) -> None:
-    """Each of the versions 1 to 7 has the tables, checks, indexes, enums and functions of River's."""
+    """Each of the versions 1 to 7 has the tables, checks, indexes, enums and functions of River's.
+
+    Checklist 1.
+    """
     for version in range(1, LAST_VERSION_OF_VECTOR + 1):
         migrator.migrate_up(target_version=version)
         found = comparable(postgres_catalog(postgres_url, schema))
@@ -79,7 +82,10 @@ def test_every_version_down_is_rivers(migrator: Migrator, postgres_url: str, sch
 
 
 def test_nothing_is_left_at_the_bottom(migrator: Migrator, postgres_url: str, schema: str) -> None:
-    """Going down to nothing removes every relation, type and function, and the way up works again."""
+    """Going down to nothing removes every relation, type and function, and the way up works again.
+
+    Checklist 5.
+    """
     before = postgres_catalog(postgres_url, schema)
     migrator.migrate_up()
     there = postgres_catalog(postgres_url, schema)
@@ -91,7 +97,10 @@ def test_nothing_is_left_at_the_bottom(migrator: Migrator, postgres_url: str, sc
 
 
 def test_version_8_changes_nothing(migrator: Migrator, postgres_url: str, schema: str) -> None:
-    """Version 8 exists for SQLite; on Postgres the catalog stays that of version 7, up and down."""
+    """Version 8 exists for SQLite; on Postgres the catalog stays that of version 7, up and down.
+
+    Checklist 1.
+    """
     migrator.migrate_up()
     assert migrator.existing_versions() == tuple(range(1, 9))
     assert differences(expected(7), comparable(postgres_catalog(postgres_url, schema))) == []
@@ -100,7 +109,7 @@ def test_version_8_changes_nothing(migrator: Migrator, postgres_url: str, schema
 
 
 def test_a_schema_name_that_needs_quotes(postgres_url: str, schema: str) -> None:
-    """A named schema gets the same catalog, and nothing lands in the one of the search path."""
+    """Checklist 12. A named schema gets the same catalog, and nothing lands in the one of the search path."""
     name = f"{schema}_Quoted"
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
@@ -118,7 +127,7 @@ def test_a_schema_name_that_needs_quotes(postgres_url: str, schema: str) -> None
 def test_the_enum_value_outlives_version_4_and_the_type_goes_with_version_2(
     migrator: Migrator, postgres_url: str, schema: str
 ) -> None:
-    """Down from 4 leaves `pending` in the type; down from 2 drops the type."""
+    """Checklist 6. Down from 4 leaves `pending` in the type; down from 2 drops the type."""
     migrator.migrate_up(target_version=4)
     migrator.migrate_down()
     assert "pending" in postgres_catalog(postgres_url, schema)["enums"]["river_job_state"]

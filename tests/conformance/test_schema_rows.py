@@ -77,7 +77,10 @@ def run(driver: Driver, sql: str, **parameters: Parameter) -> list[Row]:
     ],
 )
 def test_rows_that_both_databases_refuse(driver: Driver, columns: dict[str, Any], check: str) -> None:
-    """A finalized state and its time imply each other; lengths and priority stay in their ranges."""
+    """A finalized state and its time imply each other; lengths and priority stay in their ranges.
+
+    Checklist 15, 16.
+    """
     with pytest.raises(RejectedValueError, match=check):
         insert(driver, **columns)
     assert run(driver, "SELECT id FROM river_job") == []
@@ -99,7 +102,7 @@ def test_rows_that_both_databases_take(driver: Driver, columns: dict[str, Any]) 
 
 
 def test_max_attempts_is_checked_on_postgres_alone(driver: Driver) -> None:
-    """SQLite has no such check, so there only the clients keep 0 out."""
+    """Checklist 16. SQLite has no such check, so there only the clients keep 0 out."""
     if is_postgres(driver):
         with pytest.raises(RejectedValueError, match="max_attempts_is_positive"):
             insert(driver, max_attempts=0)

@@ -57,7 +57,7 @@ def expected_at_8(*, autoincrement: bool = True) -> dict[str, Any]:
 
 
 def test_every_version_up_is_rivers(migrator: Migrator, sqlite_path: Path) -> None:
-    """Each of the versions 1 to 7 has the tables, checks and indexes of River's."""
+    """Checklist 13. Each of the versions 1 to 7 has the tables, checks and indexes of River's."""
     for version in range(1, LAST_VERSION_OF_VECTOR + 1):
         migrator.migrate_up(target_version=version)
         assert differences(expected(version), sqlite_catalog(sqlite_path), f"v{version}") == []
@@ -73,7 +73,10 @@ def test_every_version_down_is_rivers(migrator: Migrator, sqlite_path: Path) -> 
 
 
 def test_version_8_up_and_down(migrator: Migrator, sqlite_path: Path) -> None:
-    """Version 8 adds AUTOINCREMENT and moves max_attempts; its down takes only the first back."""
+    """Version 8 adds AUTOINCREMENT and moves max_attempts; its down takes only the first back.
+
+    Checklist 13.
+    """
     migrator.migrate_up()
     assert differences(expected_at_8(), sqlite_catalog(sqlite_path)) == []
     migrator.migrate_down()
@@ -83,7 +86,7 @@ def test_version_8_up_and_down(migrator: Migrator, sqlite_path: Path) -> None:
 
 
 def test_nothing_is_left_at_the_bottom(migrator: Migrator, sqlite_path: Path) -> None:
-    """Going down to nothing removes every table and index, and the way up works again."""
+    """Checklist 5. Going down to nothing removes every table and index, and the way up works again."""
     migrator.migrate_up()
     migrator.migrate_down(EVERYTHING)
     assert not any(sqlite_catalog(sqlite_path).values())

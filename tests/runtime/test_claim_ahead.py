@@ -61,7 +61,7 @@ def test_quick_jobs_need_far_fewer_claims_than_jobs(driver: Driver) -> None:
 
 
 def test_without_claiming_ahead_no_row_is_claimed_for_a_busy_slot(driver: Driver) -> None:
-    """River's own rule, and the default of native workers."""
+    """Checklist 62. River's own rule, and the default of native workers."""
     gate = Gate()
     with running(driver, registry(quick=lambda job: None, gated=gate), queues={"default": 1}) as worker:
         earn(driver, worker)

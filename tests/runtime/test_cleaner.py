@@ -30,7 +30,7 @@ def clean(driver: Driver, retention: Retention | None = None) -> None:
 
 
 def test_keeps_each_state_for_its_time(driver: Driver) -> None:
-    """A day for cancelled and completed jobs, a week for discarded ones."""
+    """Checklist 139. A day for cancelled and completed jobs, a week for discarded ones."""
     young = [finished(driver, state, DAY - SECOND) for state in ("cancelled", "completed", "discarded")]
     old = [finished(driver, state, DAY + SECOND) for state in ("cancelled", "completed", "discarded")]
     ancient = finished(driver, "discarded", 7 * DAY + SECOND)
@@ -41,7 +41,7 @@ def test_keeps_each_state_for_its_time(driver: Driver) -> None:
 
 @pytest.mark.parametrize("forever", [None, FOREVER])
 def test_keeps_a_state_forever_when_told(driver: Driver, forever: int | None) -> None:
-    """-1 or None keeps one state, and does not keep the others."""
+    """Checklist 139. -1 or None keeps one state, and does not keep the others."""
     kept = finished(driver, "completed", 999 * DAY)
     deleted = finished(driver, "discarded", 2 * SECOND)
     clean(driver, Retention(completed=forever, discarded=1))
@@ -49,13 +49,13 @@ def test_keeps_a_state_forever_when_told(driver: Driver, forever: int | None) ->
 
 
 def test_keeps_everything_when_told() -> None:
-    """All three forever need no query at all."""
+    """Checklist 139. All three forever need no query at all."""
     assert Retention(None, FOREVER, None).keeps_all
     assert not Retention(None, 0, None).keeps_all
 
 
 def test_never_touches_what_is_not_finished(driver: Driver) -> None:
-    """However old it is."""
+    """Checklist 139. However old it is."""
     unfinished = ("available", "pending", "retryable", "running", "scheduled")
     old = NOW - 999 * DAY
     ids = [
@@ -66,7 +66,7 @@ def test_never_touches_what_is_not_finished(driver: Driver) -> None:
 
 
 def test_deletes_in_batches(driver: Driver) -> None:
-    """One pass deletes everything, batch by batch."""
+    """Checklist 139. One pass deletes everything, batch by batch."""
     ids = [finished(driver, "completed", 2 * DAY) for _ in range(5)]
     cleaner = JobCleaner(driver, clock=FixedClock(), batch_rows=2)
     cleaner.batch_pause = (0, 0)
@@ -81,7 +81,7 @@ def test_refuses_a_negative_retention() -> None:
 
 
 def test_queue_cleaner_deletes_idle_queues_only(driver: Driver) -> None:
-    """A queue that was reported within a day stays, paused or not."""
+    """Checklist 140. A queue that was reported within a day stays, paused or not."""
     cast = "::text::timestamptz" if driver.sql.dialect is Dialect.POSTGRES else ""
     metadata = "'{}'" if driver.sql.dialect is Dialect.POSTGRES else "jsonb('{}')"
     columns, values = "name, created_at, metadata, updated_at", f"@name, @at{cast}, {metadata}, @at{cast}"
@@ -93,7 +93,7 @@ def test_queue_cleaner_deletes_idle_queues_only(driver: Driver) -> None:
 
 
 def test_notification_cleaner_deletes_old_rows_only(sqlite_driver: Driver) -> None:
-    """Five minutes is longer than any listener needs."""
+    """Checklist 145. Five minutes is longer than any listener needs."""
     insert = "INSERT INTO river_notification (created_at, payload, topic) VALUES (@at, '{}', @topic)"
     for topic, age in (("old", 301), ("new", 299)):
         run(sqlite_driver, insert, topic=topic, at=sqlite_driver.sql.time(NOW - timedelta(seconds=age)))
@@ -102,7 +102,7 @@ def test_notification_cleaner_deletes_old_rows_only(sqlite_driver: Driver) -> No
 
 
 def test_only_sqlite_has_an_outbox_to_clean(driver: Driver) -> None:
-    """The leader's services differ in that one."""
+    """Checklist 145. The leader's services differ in that one."""
     services = MaintenanceServices(driver, Registry()).services
     cleaners = [service for service in services if isinstance(service, NotificationCleaner)]
     assert len(cleaners) == (driver.sql.dialect is Dialect.SQLITE)

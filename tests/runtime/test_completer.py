@@ -169,7 +169,7 @@ def test_a_follow_up_is_inserted_with_the_outcome_and_linked(driver: Driver) -> 
 
 
 def test_a_stale_attempt_inserts_no_follow_up_and_changes_nothing(driver: Driver) -> None:
-    """The row was given to somebody else meanwhile."""
+    """Checklist 90. The row was given to somebody else meanwhile."""
     [job] = claimed(driver, 1)
     stale = replace(job, attempt=job.attempt + 1)
     flush(driver, [done(stale, (FollowUp(InsertParams(kind="k2", encoded_args="{}")),), mark=1)])
@@ -178,7 +178,7 @@ def test_a_stale_attempt_inserts_no_follow_up_and_changes_nothing(driver: Driver
 
 
 def test_another_clients_claim_is_left_alone(driver: Driver) -> None:
-    """The same attempt number, claimed by another client."""
+    """Checklist 90. The same attempt number, claimed by another client."""
     [job] = claimed(driver, 1)
     executor = Executor(Registry(), DefaultRetryPolicy(), SystemClock(), None)
     completer = Completer(
@@ -192,7 +192,7 @@ def test_another_clients_claim_is_left_alone(driver: Driver) -> None:
 
 @pytest.mark.parametrize("kind", ["retry", "interruption"])
 def test_a_cancelled_job_that_does_not_succeed_becomes_cancelled(driver: Driver, kind: str) -> None:
-    """The mark wins over every outcome that is not final; time and attempt stay."""
+    """Checklist 87, 88. The mark wins over every outcome that is not final; time and attempt stay."""
     [job] = claimed(driver, 1)
     with driver.connect() as connection:
         connection.fetch(jobs.job_cancel(driver.sql, job.id, "2026-08-07T14:32:57Z"))
@@ -210,7 +210,7 @@ def test_a_cancelled_job_that_does_not_succeed_becomes_cancelled(driver: Driver,
 
 
 def test_success_wins_over_a_cancellation_mark(driver: Driver) -> None:
-    """A final outcome stays what it is."""
+    """Checklist 89. A final outcome stays what it is."""
     [job] = claimed(driver, 1)
     with driver.connect() as connection:
         connection.fetch(jobs.job_cancel(driver.sql, job.id, "2026-08-07T14:32:57Z"))
@@ -228,7 +228,7 @@ def test_a_broken_connection_is_tried_again(driver: Driver) -> None:
 
 
 def test_a_deleted_row_is_no_error(driver: Driver) -> None:
-    """The others of its flush are written."""
+    """Checklist 86. The others of its flush are written."""
     batch = [done(job) for job in claimed(driver, 3)]
     with driver.connect() as connection:
         connection.run_script(f"DELETE FROM river_job WHERE id = {batch[1].row.id}")

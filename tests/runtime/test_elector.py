@@ -76,7 +76,7 @@ def heard(driver: Driver, listener: Any) -> list[dict[str, Any]]:
 
 
 def test_the_first_bid_wins_and_the_second_does_not(driver: Driver) -> None:
-    """Only the winner is told; the follower looks again in 5 to 6 seconds."""
+    """Checklist 128. Only the winner is told; the follower looks again in 5 to 6 seconds."""
     first, second = Candidate(driver, "one"), Candidate(driver, "two")
     assert first.elector.run_once() == 5.0
     assert 5.0 <= second.elector.run_once() <= 6.0
@@ -86,7 +86,10 @@ def test_the_first_bid_wins_and_the_second_does_not(driver: Driver) -> None:
 
 
 def test_a_term_lasts_fifteen_seconds_and_each_renewal_prolongs_it(driver: Driver) -> None:
-    """While it is renewed nobody else wins, however long that is; 15 s after the last one somebody does."""
+    """While it is renewed nobody else wins, however long that is; 15 s after the last one somebody does.
+
+    Checklist 128.
+    """
     clock = FixedClock()
     first, second = Candidate(driver, "one", clock), Candidate(driver, "two", clock)
     first.elector.run_once()
@@ -117,7 +120,7 @@ def test_a_leader_whose_term_is_gone_steps_down_and_leaves_the_new_one_alone(dri
 
 @pytest.mark.parametrize("foreign", ["leader_id", "elected_at"])
 def test_only_its_own_term_is_renewed_or_resigned(driver: Driver, foreign: str) -> None:
-    """Another client's term, and a newer one of the same client, stay as they are."""
+    """Checklist 129. Another client's term, and a newer one of the same client, stay as they are."""
     sql = driver.sql
     with driver.connect() as connection:
         [(elected_at,)] = connection.fetch(leaders.leader_attempt_elect(sql, "one", 15))
@@ -132,7 +135,7 @@ def test_only_its_own_term_is_renewed_or_resigned(driver: Driver, foreign: str) 
 
 
 def test_an_expired_term_is_not_renewed(driver: Driver) -> None:
-    """Even where nobody else took it."""
+    """Checklist 129. Even where nobody else took it."""
     candidate = Candidate(driver, "one")
     candidate.elector.run_once()
     candidate.clock.move(15.1)
@@ -197,7 +200,10 @@ def test_services_that_do_not_start_end_the_term(driver: Driver) -> None:
 
 
 def test_resigning_says_so(driver: Driver) -> None:
-    """The notification carries the leader's id and the action, and only when the term was deleted."""
+    """The notification carries the leader's id and the action, and only when the term was deleted.
+
+    Checklist 52, 129.
+    """
     candidate = Candidate(driver, "one")
     candidate.elector.run_once()
     listener = driver.listen([TOPIC_LEADERSHIP])
@@ -253,7 +259,10 @@ def standing(driver: Driver, name: str, calls: list[str]) -> Iterator[Elector]:
 
 
 def test_a_stopping_leader_hands_over_at_once(driver: Driver) -> None:
-    """The follower hears of it long before its next bid, and the old leader's services stop first."""
+    """The follower hears of it long before its next bid, and the old leader's services stop first.
+
+    Checklist 128.
+    """
     calls: list[str] = []
     with standing(driver, "one", calls) as first:
         wait_for(lambda: first.leading, "the first election")

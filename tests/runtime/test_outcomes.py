@@ -28,7 +28,7 @@ def work_one(driver: Driver, function: Any, **options: Any) -> tuple[EventKind, 
 
 
 def test_success(driver: Driver) -> None:
-    """completed, finalized, claimed once by this worker, no errors."""
+    """Checklist 69. completed, finalized, claimed once by this worker, no errors."""
     kind, job = work_one(driver, lambda job: None)
     assert kind is EventKind.JOB_COMPLETED
     assert (job.state, job.attempt, job.errors) == (JobState.COMPLETED, 1, [])
@@ -39,7 +39,7 @@ def test_success(driver: Driver) -> None:
 
 
 def test_metadata_and_output_are_merged(driver: Driver) -> None:
-    """Other keys and their digits stay; nested values are replaced; null is stored."""
+    """Checklist 92. Other keys and their digits stay; nested values are replaced; null is stored."""
 
     def task(job: Job) -> None:
         job.update_metadata({"nested": {"new": 1}, "none": None})
@@ -56,7 +56,10 @@ def test_metadata_and_output_are_merged(driver: Driver) -> None:
 
 
 def test_error(driver: Driver) -> None:
-    """The first error retries within seconds: available, due in the future, the error recorded."""
+    """The first error retries within seconds: available, due in the future, the error recorded.
+
+    Checklist 70.
+    """
 
     def task(job: Job) -> None:
         raise ValueError("it broke")
@@ -72,7 +75,7 @@ def test_error(driver: Driver) -> None:
 
 
 def test_last_attempt(driver: Driver) -> None:
-    """An error in the last attempt discards the job."""
+    """Checklist 72. An error in the last attempt discards the job."""
 
     def task(job: Job) -> None:
         raise ValueError("it broke")
@@ -84,7 +87,7 @@ def test_last_attempt(driver: Driver) -> None:
 
 
 def test_a_retry_runs_again_when_it_is_due(driver: Driver) -> None:
-    """The row is claimed again by itself, and the second attempt completes it."""
+    """Checklist 70. The row is claimed again by itself, and the second attempt completes it."""
     attempts: list[int] = []
 
     def task(job: Job) -> None:
@@ -102,7 +105,7 @@ def test_a_retry_runs_again_when_it_is_due(driver: Driver) -> None:
 
 
 def test_cancel(driver: Driver) -> None:
-    """A task that cancels itself ends `cancelled` with the reason as its error."""
+    """Checklist 78. A task that cancels itself ends `cancelled` with the reason as its error."""
 
     def task(job: Job) -> None:
         raise JobCancelError("not needed")
@@ -115,7 +118,7 @@ def test_cancel(driver: Driver) -> None:
 
 @pytest.mark.parametrize(("seconds", "state"), [(4, JobState.AVAILABLE), (60, JobState.SCHEDULED)])
 def test_snooze(driver: Driver, seconds: float, state: JobState) -> None:
-    """The attempt is given back and counted as a snooze."""
+    """Checklist 79. The attempt is given back and counted as a snooze."""
 
     def task(job: Job) -> None:
         raise JobSnoozeError(seconds)
@@ -126,7 +129,7 @@ def test_snooze(driver: Driver, seconds: float, state: JobState) -> None:
 
 
 def test_unknown_kind(driver: Driver) -> None:
-    """It fails by River's rules, and its text names the kind."""
+    """Checklist 80. It fails by River's rules, and its text names the kind."""
     with running(driver, registry(known=lambda job: None)) as worker:
         events = worker.events.subscribe()
         job = insert(driver, "stranger")
@@ -136,7 +139,7 @@ def test_unknown_kind(driver: Driver) -> None:
 
 
 def test_unknown_kinds_stay_when_only_known_ones_are_fetched(driver: Driver) -> None:
-    """fetch_only_known_kinds leaves a stranger's row as it was."""
+    """Checklist 66. fetch_only_known_kinds leaves a stranger's row as it was."""
     with running(driver, registry(known=lambda job: None), fetch_only_known_kinds=True) as worker:
         events = worker.events.subscribe()
         stranger = insert(driver, "stranger")
@@ -148,7 +151,7 @@ def test_unknown_kinds_stay_when_only_known_ones_are_fetched(driver: Driver) -> 
 
 @pytest.mark.foreign_rows
 def test_a_broken_row_fails_alone(driver: Driver) -> None:
-    """A row whose args are no object fails; its neighbour in the same claim runs."""
+    """Checklist 81. A row whose args are no object fails; its neighbour in the same claim runs."""
     ran: list[int] = []
     broken = insert(driver, "reads")
     healthy = insert(driver, "reads")
@@ -179,7 +182,7 @@ class _Slow(Task):
 
 
 def test_a_time_out_is_raised_inside_the_task(driver: Driver) -> None:
-    """The attempt fails with JobTimeoutError and is retried."""
+    """Checklist 82. The attempt fails with JobTimeoutError and is retried."""
     with running(driver, registry(other=lambda job: None).add(_Slow())) as worker:
         events = worker.events.subscribe()
         job = insert(driver, "slow")
@@ -189,7 +192,7 @@ def test_a_time_out_is_raised_inside_the_task(driver: Driver) -> None:
 
 
 def test_order_is_priority_then_time_then_id(driver: Driver) -> None:
-    """One slot works what is urgent first."""
+    """Checklist 58. One slot works what is urgent first."""
     order: list[int] = []
     done = threading.Event()
 
@@ -208,7 +211,7 @@ def test_order_is_priority_then_time_then_id(driver: Driver) -> None:
 
 
 def test_a_future_job_starts_when_it_is_due(driver: Driver) -> None:
-    """It is not claimed before its time."""
+    """Checklist 58, 132. It is not claimed before its time."""
     started: list[datetime] = []
     due = datetime.now(UTC) + timedelta(seconds=1.5)
     with running(driver, registry(later=lambda job: started.append(datetime.now(UTC)))):

@@ -308,7 +308,7 @@ def test_metrics_of_claims(driver: Driver) -> None:
 
 @pytest.mark.parametrize("answer", ["cancel", True])
 def test_error_handler_may_cancel(driver: Driver, answer: object) -> None:
-    """Checklist 78. The job is cancelled, with the task's own error and trace recorded."""
+    """Checklist 77. The job is cancelled, with the task's own error and trace recorded."""
     seen: list[str] = []
 
     def handler(job: Job, error: BaseException) -> object:
@@ -323,7 +323,7 @@ def test_error_handler_may_cancel(driver: Driver, answer: object) -> None:
 
 
 def test_error_handler_without_an_opinion_or_with_an_error(driver: Driver) -> None:
-    """Checklist 78. Another answer, or raising, leaves the failure as it is."""
+    """Checklist 77. Another answer, or raising, leaves the failure as it is."""
 
     def broken(job: Job, error: BaseException) -> object:
         raise RuntimeError("the handler broke")
@@ -335,7 +335,7 @@ def test_error_handler_without_an_opinion_or_with_an_error(driver: Driver) -> No
 
 
 def test_error_handler_is_not_asked_about_control_flow(driver: Driver) -> None:
-    """Checklist 78. Snooze and cancel are no errors."""
+    """Checklist 77. Snooze and cancel are no errors."""
     asked: list[BaseException] = []
 
     def snooze(job: Job) -> None:

@@ -56,7 +56,10 @@ def rescue(driver: Driver, **options: Any) -> None:
 
 
 def test_rescues_only_what_is_older_than_the_horizon(driver: Driver) -> None:
-    """At exactly an hour a job is left; a second later it is retryable with the rescue on record."""
+    """At exactly an hour a job is left; a second later it is retryable with the rescue on record.
+
+    Checklist 134.
+    """
     young = put_running(driver, CLIENT, attempted_at=NOW - HOUR)
     old = put_running(driver, CLIENT, metadata={"a": 1}, **STUCK)
     rescue(driver)
@@ -70,7 +73,7 @@ def test_rescues_only_what_is_older_than_the_horizon(driver: Driver) -> None:
 
 @pytest.mark.parametrize(("count", "after"), [(4, 5), (2.9, 3), ("4", 1), (None, 1), ([], 1)])
 def test_counts_rescues(driver: Driver, count: Any, after: int) -> None:
-    """A number goes up by one from its floor; anything else counts as none."""
+    """Checklist 134. A number goes up by one from its floor; anything else counts as none."""
     job = put_running(driver, CLIENT, metadata={"river:rescue_count": count}, **STUCK)
     rescue(driver)
     assert read(driver, job).metadata == {"river:rescue_count": after}
@@ -96,7 +99,7 @@ def test_appends_to_older_errors(driver: Driver) -> None:
 
 
 def test_exhausted_and_cancelled_jobs_end(driver: Driver) -> None:
-    """The last attempt is discarded; a cancellation mark wins over everything else."""
+    """Checklist 134. The last attempt is discarded; a cancellation mark wins over everything else."""
     exhausted = put_running(driver, CLIENT, attempt=25, **STUCK)
     mark = {"cancel_attempted_at": "2026-08-07T14:00:00Z"}
     cancelled = put_running(driver, CLIENT, attempt=25, kind="endless", metadata=mark, **STUCK)
@@ -107,7 +110,10 @@ def test_exhausted_and_cancelled_jobs_end(driver: Driver) -> None:
 
 
 def test_leaves_jobs_that_may_still_run(driver: Driver) -> None:
-    """No time-out, or one that is not over, keeps a job; the task's own retry time is used otherwise."""
+    """No time-out, or one that is not over, keeps a job; the task's own retry time is used otherwise.
+
+    Checklist 135.
+    """
     ids = [put_running(driver, CLIENT, kind=kind, **STUCK) for kind in ("endless", "negative", "day", "own")]
     rescue(driver)
     assert states(driver, *ids) == ["running", "running", "running", "retryable"]
@@ -115,14 +121,14 @@ def test_leaves_jobs_that_may_still_run(driver: Driver) -> None:
 
 
 def test_without_a_time_out_of_the_worker_a_plain_job_is_left(driver: Driver) -> None:
-    """A task's 0 means the worker's time-out, here none."""
+    """Checklist 135. A task's 0 means the worker's time-out, here none."""
     job = put_running(driver, CLIENT, **STUCK)
     rescue(driver, job_timeout=None)
     assert states(driver, job) == ["running"]
 
 
 def test_a_page_of_ignored_rows_does_not_hide_later_ones(driver: Driver) -> None:
-    """Pages go on by id whatever a page's rows come to."""
+    """Checklist 135. Pages go on by id whatever a page's rows come to."""
     ignored = [put_running(driver, CLIENT, kind="endless", **STUCK) for _ in range(4)]
     job = put_running(driver, CLIENT, **STUCK)
     rescuer = Rescuer(driver, tasks(), clock=FixedClock(), batch_rows=2)
@@ -140,14 +146,14 @@ def test_a_page_of_ignored_rows_does_not_hide_later_ones(driver: Driver) -> None
     ],
 )
 def test_unknown_kinds_follow_the_setting(driver: Driver, rule: UnknownKinds, state: str) -> None:
-    """Retried by default; Go discards."""
+    """Checklist 138. Retried by default; Go discards."""
     job = put_running(driver, CLIENT, kind="of_another_language", **STUCK)
     rescue(driver, unknown_kinds=rule)
     assert states(driver, job) == [state]
 
 
 def test_a_raising_policy_affects_only_its_job(driver: Driver) -> None:
-    """River's default back-off is used instead, and the others are rescued."""
+    """Checklist 137. River's default back-off is used instead, and the others are rescued."""
     ids = [put_running(driver, CLIENT, kind=kind, **STUCK) for kind in ("broken", "known")]
     rescue(driver)
     assert states(driver, *ids) == ["retryable", "retryable"]
@@ -156,7 +162,7 @@ def test_a_raising_policy_affects_only_its_job(driver: Driver) -> None:
 
 @pytest.mark.foreign_rows
 def test_rows_that_no_client_should_write_affect_only_themselves(driver: Driver) -> None:
-    """Arguments and metadata that are no objects do not stop the pass."""
+    """Checklist 137. Arguments and metadata that are no objects do not stop the pass."""
     ids = [
         put_running(driver, CLIENT, args=[1], kind="endless", **STUCK),
         put_running(driver, CLIENT, metadata=[1], **STUCK),
@@ -177,7 +183,10 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", list(CHANGES))
 def test_what_changed_between_reading_and_writing_is_not_overwritten(driver: Driver, change: str) -> None:
-    """A job that was completed, claimed anew or refreshed while it was judged is left as it is."""
+    """A job that was completed, claimed anew or refreshed while it was judged is left as it is.
+
+    Checklist 136.
+    """
     cast = "::text::timestamptz" if driver.sql.dialect is Dialect.POSTGRES else ""
     job = put_running(driver, CLIENT, kind="slow_to_judge", **STUCK)
 

@@ -47,7 +47,10 @@ def unique(driver: Driver, states: int, **columns: Any) -> int:
 
 
 def test_promotes_what_falls_due_within_one_interval(driver: Driver) -> None:
-    """Due rows and those due within 5 s become available with their time unchanged; later ones wait."""
+    """Due rows and those due within 5 s become available with their time unchanged; later ones wait.
+
+    Checklist 132.
+    """
     ids = [waiting(driver, -3600), waiting(driver, 4.9, state="scheduled"), waiting(driver, 5.1)]
     schedule(driver)
     assert states(driver, *ids) == ["available", "available", "retryable"]
@@ -55,7 +58,7 @@ def test_promotes_what_falls_due_within_one_interval(driver: Driver) -> None:
 
 
 def test_leaves_other_states_alone(driver: Driver) -> None:
-    """Pending, available and finished rows stay as they are, however old."""
+    """Checklist 23. Pending, available and finished rows stay as they are, however old."""
     old = NOW - timedelta(days=1)
     ids = [put(driver, state="pending", scheduled_at=old), put(driver, state="cancelled", finalized_at=old)]
     schedule(driver)
@@ -63,7 +66,7 @@ def test_leaves_other_states_alone(driver: Driver) -> None:
 
 
 def test_announces_only_queues_in_which_a_job_can_start(driver: Driver) -> None:
-    """A promotion ahead of time wakes nobody."""
+    """Checklist 132. A promotion ahead of time wakes nobody."""
     waiting(driver, -1, queue="now")
     waiting(driver, -2, queue="now")
     waiting(driver, 4, queue="soon")
@@ -73,7 +76,7 @@ def test_announces_only_queues_in_which_a_job_can_start(driver: Driver) -> None:
 
 
 def test_announcement_reaches_the_notification_topic(driver: Driver) -> None:
-    """Each announced queue is one notification of river_insert."""
+    """Checklist 132. Each announced queue is one notification of river_insert."""
     waiting(driver, -1, queue="now")
     listener = driver.listen(["river_insert"])
     try:
@@ -94,7 +97,10 @@ def test_goes_on_until_a_batch_is_not_full(driver: Driver) -> None:
 
 
 def test_two_retryable_rows_of_one_key(driver: Driver) -> None:
-    """The first in order of priority, time and id survives; the other says why it was discarded."""
+    """The first in order of priority, time and id survives; the other says why it was discarded.
+
+    Checklist 133.
+    """
     late = unique(driver, WITHOUT_RETRYABLE, priority=2)
     first = unique(driver, WITHOUT_RETRYABLE, metadata={"kept": 1})
     schedule(driver)
@@ -105,7 +111,7 @@ def test_two_retryable_rows_of_one_key(driver: Driver) -> None:
 
 
 def test_the_row_that_holds_the_key_wins(driver: Driver) -> None:
-    """A scheduled row in its mask beats a retryable one outside it, whatever their order."""
+    """Checklist 133. A scheduled row in its mask beats a retryable one outside it, whatever their order."""
     outside = unique(driver, WITHOUT_RETRYABLE, priority=1)
     holder = unique(driver, WITHOUT_RETRYABLE, state="scheduled", priority=4)
     schedule(driver)
@@ -113,7 +119,7 @@ def test_the_row_that_holds_the_key_wins(driver: Driver) -> None:
 
 
 def test_a_holder_outside_the_batch_wins(driver: Driver) -> None:
-    """A running job of the key discards what would become available beside it."""
+    """Checklist 133. A running job of the key discards what would become available beside it."""
     running = put(driver, state="running", attempt=1, unique_key=KEY, unique_states=DEFAULT)
     loser = unique(driver, WITHOUT_RETRYABLE, metadata={"number": 12345678901234567890123})
     schedule(driver)

@@ -18,7 +18,7 @@ from tests.runtime.workers import DEADLINE, Gate, insert, next_event, registry, 
 
 
 def test_a_soft_stop_waits_for_running_jobs_and_claims_nothing_new(driver: Driver) -> None:
-    """The running job completes; the one that waited stays available, untouched."""
+    """Checklist 97. The running job completes; the one that waited stays available, untouched."""
     gate = Gate()
     with running(driver, registry(gated=gate), queues={"default": 1}) as worker:
         first = insert(driver, "gated")
@@ -36,7 +36,7 @@ def test_a_soft_stop_waits_for_running_jobs_and_claims_nothing_new(driver: Drive
 
 
 def test_a_hard_stop_interrupts_and_gives_the_attempt_back(driver: Driver) -> None:
-    """available, attempt restored, no error, due now; the task saw JobInterruptedError."""
+    """Checklist 98. available, attempt restored, no error, due now; the task saw JobInterruptedError."""
     began = threading.Event()
     seen: list[type[BaseException]] = []
 
@@ -67,7 +67,7 @@ def test_a_hard_stop_interrupts_and_gives_the_attempt_back(driver: Driver) -> No
 
 
 def test_a_job_that_finishes_during_a_hard_stop_is_completed(driver: Driver) -> None:
-    """It noticed the stop and ended its work in order."""
+    """Checklist 99. It noticed the stop and ended its work in order."""
     began = threading.Event()
 
     def task(job: Job) -> None:
@@ -111,7 +111,7 @@ def test_a_job_that_ignores_the_stop_is_given_back_and_cannot_write_later(driver
 
 
 def test_stop_is_idempotent_and_a_worker_can_start_again(driver: Driver) -> None:
-    """A second stop does nothing; a second start works jobs."""
+    """Checklist 97. A second stop does nothing; a second start works jobs."""
     worker = Worker(driver, registry(quick=lambda job: None), WorkerConfig(queues={"default": 2}))
     assert worker.stop() is True
     for _ in range(2):
@@ -124,7 +124,7 @@ def test_stop_is_idempotent_and_a_worker_can_start_again(driver: Driver) -> None
 
 
 def test_a_job_cannot_wait_for_its_own_worker(driver: Driver) -> None:
-    """It would wait for itself."""
+    """Checklist 101. It would wait for itself."""
     worker_of_task: list[Worker] = []
     caught: list[BaseException] = []
 
@@ -143,7 +143,7 @@ def test_a_job_cannot_wait_for_its_own_worker(driver: Driver) -> None:
 
 
 def test_no_row_stays_running_when_jobs_keep_coming(driver: Driver) -> None:
-    """Clean stops under load: each job is completed or was never touched."""
+    """Checklist 102. Clean stops under load: each job is completed or was never touched."""
     stop_inserting = threading.Event()
 
     def insert_on() -> None:
@@ -171,7 +171,7 @@ def test_no_row_stays_running_when_jobs_keep_coming(driver: Driver) -> None:
 
 @pytest.mark.parametrize("poll_only", [False, True])
 def test_a_running_job_hears_a_cancellation_from_outside(driver: Driver, poll_only: bool) -> None:
-    """By notification, or by the poll; it ends cancelled with River's text."""
+    """Checklist 94, 95. By notification, or by the poll; it ends cancelled with River's text."""
     from river_core.client import Client
 
     began = threading.Event()

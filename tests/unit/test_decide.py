@@ -116,7 +116,7 @@ def test_an_interruption_gives_the_attempt_back_without_an_error() -> None:
     ids=["bare", "group", "nested group", "cause"],
 )
 def test_control_flow_counts_however_it_is_wrapped(wrap: object) -> None:
-    """Cancel, snooze and interrupt are found in groups and as causes."""
+    """Checklist 78. Cancel, snooze and interrupt are found in groups and as causes."""
     assert callable(wrap)
     assert outcome_of(wrap(JobSnoozeError(3))) == Snoozed(3)
     assert outcome_of(wrap(JobCancelError("why"))) == Cancelled("JobCancelError: why")
@@ -174,14 +174,14 @@ class _Own(Task):
 
 
 def test_a_tasks_own_retry_time_is_taken() -> None:
-    """next_retry of the task overrides the policy."""
+    """Checklist 75. next_retry of the task overrides the policy."""
     change = decide(Failed(ValueError()), attempt(task=_Own(NOW + timedelta(hours=1))), NOW, {})
     assert change.scheduled_at == NOW + timedelta(hours=1)
 
 
 @pytest.mark.parametrize("answer", [NOW - timedelta(1), datetime(2027, 1, 1), RuntimeError("broken"), 12])  # noqa: DTZ001
 def test_an_unusable_retry_time_falls_back_and_keeps_the_error(answer: object) -> None:
-    """Past, naive, wrongly typed and raising answers give the default policy."""
+    """Checklist 75. Past, naive, wrongly typed and raising answers give the default policy."""
     change = decide(Failed(ValueError("mine")), attempt(task=_Own(answer)), NOW, {})
     assert change.scheduled_at is not None
     assert NOW <= change.scheduled_at <= NOW + timedelta(seconds=1.1)
@@ -190,13 +190,13 @@ def test_an_unusable_retry_time_falls_back_and_keeps_the_error(answer: object) -
 
 
 def test_a_veto_discards_and_a_broken_veto_does_not() -> None:
-    """River for Ruby: retry?."""
+    """Checklist 76. River for Ruby: retry?."""
     assert decide(Failed(ValueError()), attempt(task=_Own("veto")), NOW, {}).state is JobState.DISCARDED
     assert decide(Failed(ValueError()), attempt(task=_Own("broken")), NOW, {}).state is JobState.AVAILABLE
 
 
 def test_default_delays_are_river_s() -> None:
-    """The vectors of Go River: the fourth power, 10% jitter, none at the cap."""
+    """Checklist 74. The vectors of Go River: the fourth power, 10% jitter, none at the cap."""
     document = json.loads((VECTORS / "retry_policy.json").read_text())
     for entry in document["attempts"]:
         errors, expected = entry["attempt"] - 1, float(entry["base_seconds"])
@@ -208,7 +208,7 @@ def test_default_delays_are_river_s() -> None:
 
 
 def test_the_delay_counts_errors_and_not_attempts() -> None:
-    """Snoozes and interruptions leave no error, so they do not lengthen the delay."""
+    """Checklist 74. Snoozes and interruptions leave no error, so they do not lengthen the delay."""
     document = json.loads((VECTORS / "retry_policy.json").read_text())
     for entry in document["count_basis"]:
         row = replace(with_errors(entry["errors_before"]), attempt=entry["attempt"])

@@ -48,7 +48,7 @@ JSON_VALUES = st.recursive(
     ],
 )
 def test_values_are_spelled_as_go_spells_them(value: Any, expected: str) -> None:
-    """Compact, keys in their order, the characters that HTML minds escaped."""
+    """Checklist 37. Compact, keys in their order, the characters that HTML minds escaped."""
     assert encode_json(value) == expected
 
 
@@ -77,7 +77,7 @@ def test_values_are_spelled_as_go_spells_them(value: Any, expected: str) -> None
     ],
 )
 def test_floats_have_the_shortest_digits(number: float, expected: str) -> None:
-    """Plain from 1e-6 to below 1e21, with an exponent beyond."""
+    """Checklist 37. Plain from 1e-6 to below 1e21, with an exponent beyond."""
     assert encode_float(number) == expected
 
 

@@ -17,7 +17,7 @@ FORM = re.compile(r"[^.]{1,60}_\d{4}_\d\d_\d\dT\d\d_\d\d_\d\d_\d{6}_[0-9a-f]{8}_
 @pytest.mark.parametrize("host", ["web1", "web1.example.com", "", "h" * 300])
 @pytest.mark.parametrize("marker", [LOCKED, POLL_ONLY])
 def test_default_ids_have_rivers_form_within_its_limit(host: str, marker: str) -> None:
-    """Dots of the host become underscores, 60 characters of it stay, and no id is over 100."""
+    """Checklist 152. Dots of the host become underscores, 60 characters of it stay, and no id is over 100."""
     name = client_id(host, BOOT, marker)
     assert FORM.fullmatch(name), name
     assert name.endswith(marker)
@@ -38,7 +38,7 @@ def test_two_starts_never_share_an_id() -> None:
 
 
 def test_an_id_that_leaves_no_room_is_refused() -> None:
-    """87 characters fit, 88 and none do not."""
+    """Checklist 152. 87 characters fit, 88 and none do not."""
     assert len(marked_id("n" * 87, LOCKED)) == 100
     for name in ("n" * 88, ""):
         with pytest.raises(ConfigurationError, match=f"not {len(name)}"):

@@ -51,7 +51,7 @@ def test_the_protocols_tell_arguments_with_and_without_options() -> None:
 
 @pytest.mark.parametrize("name", ["a", "1", "a-b_c|d", "a" * 64, "a_" * 31 + "a", "high_priority-2"])
 def test_queue_names_that_pass(name: str) -> None:
-    """Lower-case letters and digits with single separators inside, at most 64."""
+    """Checklist 20. Lower-case letters and digits with single separators inside, at most 64."""
     assert validation.queue(name) == name
 
 
@@ -60,13 +60,13 @@ def test_queue_names_that_pass(name: str) -> None:
     ["", "A", "-a", "a-", "_a", "a--b", "a_-b", "a b", "a\n", "a.b", "é", "*", "a" * 65, None, 7, "a\x00"],
 )
 def test_queue_names_that_fail(name: Any) -> None:
-    """The text names the queue."""
+    """Checklist 20. The text names the queue."""
     with pytest.raises(ValidationError, match="queue"):
         validation.queue(name)
 
 
 def test_a_long_bad_name_is_refused_quickly() -> None:
-    """The pattern has one way to match each name, so it cannot backtrack for years."""
+    """Checklist 20. The pattern has one way to match each name, so it cannot backtrack for years."""
     started = time.process_time()
     with pytest.raises(ValidationError):
         validation.queue("a" * 63 + "!")
@@ -75,7 +75,7 @@ def test_a_long_bad_name_is_refused_quickly() -> None:
 
 @pytest.mark.parametrize("tag", ["ab1", "a-c", "_bc", "ab_", "ABC", "t" * 255])
 def test_tags_that_pass(tag: str) -> None:
-    """Word characters, hyphens inside, 3 to 255."""
+    """Checklist 21. Word characters, hyphens inside, 3 to 255."""
     assert validation.tags([tag, tag]) == (tag, tag)
 
 
@@ -83,7 +83,7 @@ def test_tags_that_pass(tag: str) -> None:
     "tag", ["", "a", "ab", "-ab", "ab-", "a,b", "a b", "éab", "abc\n", "t" * 256, None, 7]
 )
 def test_tags_that_fail(tag: Any) -> None:
-    """One bad tag refuses them all."""
+    """Checklist 21. One bad tag refuses them all."""
     with pytest.raises(ValidationError, match="tag"):
         validation.tags(["good", tag])
 

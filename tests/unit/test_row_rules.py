@@ -67,7 +67,7 @@ def test_a_good_row_passes() -> None:
     ],
 )
 def test_a_broken_row_is_named(change: dict[str, Any]) -> None:
-    """Each way to break a rule gives exactly one line that names the job."""
+    """Checklist 161. Each way to break a rule gives exactly one line that names the job."""
     (line,) = problems(**change)
     assert line.startswith("job 1: ")
 
@@ -78,7 +78,7 @@ WRONG_METADATA = "INSERT INTO river_job (kind, args, metadata, max_attempts) VAL
 @pytest.mark.postgres
 @pytest.mark.foreign_rows
 def test_postgres_rows_are_checked(postgres_driver: Driver, postgres_database: Database) -> None:
-    """The check at the end of a test reads the table of each schema that the test made."""
+    """Checklist 161. The check at the end of a test reads the table of each schema that the test made."""
     with postgres_driver.connect() as connection:
         connection.fetch(Statement("wrong", WRONG_METADATA.format("'{}'", "'[]'"), {}))
     (line,) = postgres_database.end_test()
@@ -87,7 +87,7 @@ def test_postgres_rows_are_checked(postgres_driver: Driver, postgres_database: D
 
 @pytest.mark.foreign_rows
 def test_sqlite_rows_are_checked(sqlite_driver: Driver, sqlite_path: Any) -> None:
-    """The check at the end of a test reads the file, which also must hold binary JSON."""
+    """Checklist 161. The check at the end of a test reads the file, which also must hold binary JSON."""
     with sqlite_driver.connect() as connection:
         connection.fetch(Statement("wrong", WRONG_METADATA.format("'{}'", "jsonb('[]')"), {}))
     lines = sqlite_problems(sqlite_path)

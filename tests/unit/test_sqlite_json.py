@@ -106,7 +106,10 @@ def test_a_round_trip_keeps_every_spelling(value: Any, spelling: dict[str, Any])
 def test_the_bytes_are_those_of_sqlite(
     native: Callable[..., Any], value: Any, spelling: dict[str, Any]
 ) -> None:
-    """A newer SQLite makes the same blob, finds ours strictly valid and reads the same text from it."""
+    """A newer SQLite makes the same blob, finds ours strictly valid and reads the same text from it.
+
+    Checklist 13.
+    """
     text = json.dumps(value, **spelling)
     blob = encode(text)
     assert blob == native("jsonb(?)", text)

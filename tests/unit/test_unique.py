@@ -70,7 +70,7 @@ def recorded_options(vector: dict[str, Any]) -> UniqueOpts:
 
 @pytest.mark.parametrize("vector", RECORDED, ids=lambda vector: vector["name"].replace(" ", "_"))
 def test_keys_and_states_are_those_of_go(vector: dict[str, Any]) -> None:
-    """The hashed text, its hash and the states, or the refusal."""
+    """Checklist 33. The hashed text, its hash and the states, or the refusal."""
     opts = recorded_options(vector)
     given = subject(
         kind=vector["kind"],
@@ -91,7 +91,10 @@ def test_keys_and_states_are_those_of_go(vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", UPSTREAM["cases"], ids=lambda case: case["name"])
 def test_keys_are_those_of_the_conformance_suite(case: dict[str, Any]) -> None:
-    """These are the rules of the newest release: literal keys, periods of the scheduled time in UTC."""
+    """These are the rules of the newest release: literal keys, periods of the scheduled time in UTC.
+
+    Checklist 33, 36.
+    """
     options, paths = case["options"], case["selected_unique_paths"]
     base = case["scheduled_at"] or case["now"]
     opts = UniqueOpts(
@@ -138,7 +141,7 @@ SELECTIONS: list[tuple[Any, str, str]] = [
 
 @pytest.mark.parametrize(("by_args", "args", "expected"), SELECTIONS)
 def test_arguments_go_into_the_key_as_written(by_args: Any, args: str, expected: str) -> None:
-    """Keys are literal and sorted, of repeated ones the first counts, values are raw.
+    """Checklist 34, 35, 36. Keys are literal and sorted, of repeated ones the first counts, values are raw.
 
     A selection makes a tree, or nothing at all when nothing is found.
     """
@@ -156,7 +159,7 @@ def test_arguments_go_into_the_key_as_written(by_args: Any, args: str, expected:
     ],
 )
 def test_periods_count_from_the_first_instant_of_year_one(period: Any, expected: str) -> None:
-    """In UTC, whatever zone the time is in; fractions of the start are cut."""
+    """Checklist 38, 39. In UTC, whatever zone the time is in; fractions of the start are cut."""
     for moment in (NOW, NOW.astimezone(ZoneInfo("America/New_York"))):
         text = unique_text(UniqueOpts(by_period=period), subject(base_time=moment))
         assert text == f"&kind=send_email&period={expected}"
@@ -176,13 +179,13 @@ def test_periods_count_from_the_first_instant_of_year_one(period: Any, expected:
     ],
 )
 def test_options_that_make_no_sense_are_refused(opts: UniqueOpts, part: str) -> None:
-    """The text names the option."""
+    """Checklist 40, 42. The text names the option."""
     with pytest.raises(ValidationError, match=part):
         unique_key(opts, subject())
 
 
 def test_missing_states_are_named_in_order() -> None:
-    """A key must hold while a job waits or runs."""
+    """Checklist 40. A key must hold while a job waits or runs."""
     with pytest.raises(ValidationError, match="pending, running, scheduled"):
         unique_states(UniqueOpts(by_state=[JobState.AVAILABLE]))
 
