@@ -19,12 +19,14 @@ class WorkerPlan:
     """What an adapter's worker command asks for.
 
     `slots` bounds all queues together; `main_thread` runs one task at a time in the main thread.
+    `refresh_attempts_after` is that of `river_core.WorkerConfig`.
     """
 
     queues: Sequence[str]
     slots: int
     id: str | None = None
     main_thread: bool = False
+    refresh_attempts_after: float = 0.0
 
 
 def build_worker(
@@ -49,5 +51,6 @@ def build_worker(
         notify_kind=KIND,
         claim_ahead=True,
         main_thread=plan.main_thread,
+        refresh_attempts_after=plan.refresh_attempts_after,
     )
     return Worker(driver, registry, config)

@@ -61,6 +61,7 @@ def build_worker(app: Celery, options: WorkerOptions | None = None) -> Worker:
         slots=1 if pool == SOLO else concurrency(app, options),
         id=options.hostname,
         main_thread=pool == SOLO,
+        refresh_attempts_after=app.conf.river_refresh_attempts_after,
     )
     return build_river_worker(app.runtime.driver, {FRAMEWORK: CeleryRunner(app)}, plan)
 

@@ -24,6 +24,7 @@ from river_core.worker.stuck import StuckHandler
 MAX_ID_CHARACTERS = 100
 JOB_TIMEOUT_SECONDS = 60.0
 RESCUE_AFTER_SECONDS = 3600.0
+REFRESH_AFTER_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,10 @@ class WorkerConfig:
 
     A `job_timeout` of 0 is River's 60 seconds, of None or -1 no limit. `rescue_stuck_jobs_after` 0 is an
     hour, or an hour more than a `job_timeout` that was given. Retention of None or -1 keeps jobs forever.
+
+    `refresh_attempts_after` renews `attempted_at` of attempts that are older, as often, so that no leader
+    takes a living job for stuck. 0 is ten minutes, or a third of `rescue_stuck_jobs_after` where that is
+    less. Beside a leader of another language give at most a third of that one's horizon.
 
     While it leads, a worker inserts `periodic_jobs` and runs `maintenance_services`. `reindexer_index_names`
     None rebuilds River's own indexes, an empty list none; `reindexer_timeout` of -1 or None is without limit.
@@ -55,6 +60,7 @@ class WorkerConfig:
     job_timeout: float | None = 0.0
     retry_policy: RetryPolicy = field(default_factory=DefaultRetryPolicy)
     rescue_stuck_jobs_after: float = 0.0
+    refresh_attempts_after: float = 0.0
     rescue_unknown_kinds: UnknownKinds = UnknownKinds.RETRY
     cancelled_job_retention_period: float | None = DAY_SECONDS
     completed_job_retention_period: float | None = DAY_SECONDS
@@ -89,6 +95,7 @@ class WorkerConfig:
             )
         if self.rescue_stuck_jobs_after < (self.job_timeout or 0):
             raise ConfigurationError("rescue_stuck_jobs_after must not be shorter than job_timeout")
+        self._check_refresh()
         if self.job_stuck_threshold < 0:
             raise ConfigurationError(
                 f"job_stuck_threshold must be 0 or more seconds, not {self.job_stuck_threshold}"
@@ -104,6 +111,17 @@ class WorkerConfig:
             object.__setattr__(self, "job_timeout", JOB_TIMEOUT_SECONDS if given == 0 else None)
         if self.rescue_stuck_jobs_after == 0:
             object.__setattr__(self, "rescue_stuck_jobs_after", RESCUE_AFTER_SECONDS + max(given or 0, 0))
+        if self.refresh_attempts_after == 0:
+            refresh = min(REFRESH_AFTER_SECONDS, self.rescue_stuck_jobs_after / 3)
+            object.__setattr__(self, "refresh_attempts_after", refresh)
+
+    def _check_refresh(self) -> None:
+        longest = self.rescue_stuck_jobs_after / 2
+        if not 0 < self.refresh_attempts_after <= longest:
+            raise ConfigurationError(
+                f"refresh_attempts_after must be more than 0 and at most {longest:g} seconds, half of "
+                f"rescue_stuck_jobs_after, not {self.refresh_attempts_after!r}: living jobs would look stuck"
+            )
 
     def _check_maintenance(self) -> None:
         self.maintenance()

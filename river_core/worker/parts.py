@@ -78,7 +78,9 @@ class Parts:
         )
         self.attendant = Attendant(driver, self.producers, context.events)
         self.recovery = Recovery(driver, self.id, clock=clock)
-        self.refresher = AttemptRefresher(driver, self.id, self.running_ids, clock=clock)
+        self.refresher = AttemptRefresher(
+            driver, self.id, self.running_ids, config.refresh_attempts_after, clock=clock
+        )
         self.orphans = OrphanWatch(driver, self.id, self._known_ids, clock)
         self.notifier = None if config.poll_only else self._notifier(driver)
         self.elector = None if config.leader_election_disabled else self._elector(context)

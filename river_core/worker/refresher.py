@@ -2,7 +2,7 @@
 
 Go, Ruby, Rust and JavaScript leaders rescue, or discard, what has been running for an hour. A row whose
 attempted_at is refreshed never is that old while its owner lives; the true start stays in metadata.
-This is also the heartbeat of clients that hold no lock.
+A row is at most two intervals old. This is also the heartbeat of clients that hold no lock.
 """
 
 from __future__ import annotations
@@ -15,19 +15,17 @@ from river_core.db.liveness import job_refresh_attempts
 from river_core.drivers.base import Driver
 from river_core.service import Service
 
-INTERVAL_SECONDS = 600.0
-
 
 class AttemptRefresher(Service):
-    """Every ten minutes, one statement for all attempts of this client that are older than that."""
+    """Every `interval` seconds, one statement for all attempts of this client that are older than that."""
 
     def __init__(
         self,
         driver: Driver,
         client_id: str,
         running: Callable[[], Collection[int]],
+        interval: float,
         *,
-        interval: float = INTERVAL_SECONDS,
         clock: Clock | None = None,
     ) -> None:
         """Refresh the rows of `running` jobs only: what the client lost sight of must look stuck."""

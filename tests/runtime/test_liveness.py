@@ -25,7 +25,7 @@ from river_core.worker.liveness import LivenessLock, lockable
 from river_core.worker.recovery import Recovery, RecoveryTiming
 from river_core.worker.refresher import AttemptRefresher
 from tests.runtime.stored import NOW, FixedClock, Steady, put_running, read, run, states
-from tests.runtime.workers import wait_for
+from tests.runtime.workers import DEADLINE, Gate, insert, registry, running, wait_for
 
 ME = "observer_00000000_pyl"
 OTHER = "other_11111111_pyl"
@@ -321,7 +321,7 @@ def test_a_database_in_memory_has_no_lock() -> None:
 
 
 def refresh(driver: Driver, clock: FixedClock, *ids: int) -> None:
-    AttemptRefresher(driver, OTHER, lambda: ids, clock=clock).run_once()
+    AttemptRefresher(driver, OTHER, lambda: ids, 600.0, clock=clock).run_once()
 
 
 def test_old_attempts_are_refreshed_and_keep_their_true_start(driver: Driver) -> None:
@@ -352,6 +352,29 @@ def test_the_true_start_is_the_attempts_own(driver: Driver) -> None:
     refresh(driver, FixedClock(), same, later)
     assert read(driver, same).metadata == kept
     assert read(driver, later).metadata["python_attempted_at"]["attempt"] == 3
+
+
+def test_a_worker_refreshes_as_often_as_it_is_told(driver: Driver) -> None:
+    """While a job runs its row is renewed again and again; the job notices nothing and ends once."""
+    gate = Gate()
+    with running(driver, registry(known=gate), refresh_attempts_after=0.05):
+        job = insert(driver, "known")
+        assert gate.began.wait(DEADLINE)
+        first = read(driver, job.id).attempted_at
+        assert first is not None
+        later = wait_for(lambda: renewed(driver, job.id, first), "the first renewal")
+        wait_for(lambda: renewed(driver, job.id, later), "the second renewal")
+        gate.release.set()
+        wait_for(lambda: states(driver, job.id) == ["completed"], "the end")
+    row = read(driver, job.id)
+    assert (row.attempt, len(row.attempted_by), row.errors) == (1, 1, [])
+    assert decode_time(row.metadata["python_attempted_at"]["at"]) == first
+
+
+def renewed(driver: Driver, job_id: int, since: datetime) -> datetime | None:
+    """The time of the row's attempt, if it was moved since then."""
+    now = read(driver, job_id).attempted_at
+    return now if now is not None and now > since else None
 
 
 @pytest.mark.postgres

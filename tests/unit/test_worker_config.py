@@ -46,12 +46,36 @@ def test_the_rescuers_horizon_follows_a_time_out_that_was_given(
         ({"completed_job_retention_period": -2}, "completed"),
         ({"discarded_job_retention_period": -0.5}, "discarded"),
         ({"job_cleaner_timeout": 0}, "job_cleaner_timeout"),
+        ({"refresh_attempts_after": -1}, "refresh_attempts_after must be more than 0"),
+        ({"refresh_attempts_after": float("nan")}, "not nan"),
+        ({"refresh_attempts_after": 1801}, "at most 1800 seconds, half of rescue_stuck_jobs_after"),
+        (
+            {"job_timeout": None, "rescue_stuck_jobs_after": 90, "refresh_attempts_after": 46},
+            "at most 45 seconds",
+        ),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], text: str) -> None:
     """By name. Checklist 153."""
     with pytest.raises(ConfigurationError, match=text):
         config(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "refresh_after"),
+    [
+        ({}, 600),
+        ({"refresh_attempts_after": 1800}, 1800),
+        ({"job_timeout": None, "rescue_stuck_jobs_after": 1800}, 600),
+        ({"job_timeout": None, "rescue_stuck_jobs_after": 90}, 30),
+        ({"job_timeout": 5400, "refresh_attempts_after": 4500}, 4500),
+    ],
+)
+def test_attempts_are_refreshed_well_before_the_rescuers_horizon(
+    options: dict[str, Any], refresh_after: float
+) -> None:
+    """Ten minutes, or a third of a short horizon, unless something else is asked for."""
+    assert config(**options).refresh_attempts_after == refresh_after
 
 
 def test_the_leaders_services_get_the_options() -> None:

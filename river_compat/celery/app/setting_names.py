@@ -31,6 +31,7 @@ HONOURED: dict[str, Any] = {
     "river_driver": None,
     "river_enqueue_in": "ambient",
     "river_queue_names": "lenient",
+    "river_refresh_attempts_after": 600.0,
     "river_schema": "",
     "task_acks_late": False,
     "task_always_eager": False,

@@ -25,6 +25,7 @@ from river_compat.celery.utils.log import get_task_logger
 from river_core.db.statement import Statement
 from river_core.db.task_results import job_get_by_task_id
 from river_core.drivers.psycopg import PsycopgDriver
+from river_core.errors import ConfigurationError
 from river_core.job import JobState
 from tests.runtime.celery.conftest import Working
 from tests.runtime.celery.rows import finished, rows_of
@@ -235,6 +236,16 @@ def test_accepting_pickle_is_warned_about(app: Celery) -> None:
     """Whoever can write a row could run code."""
     app.conf.accept_content = ["json", "pickle"]
     with pytest.warns(SecurityWarning, match="pickle"):
+        build_worker(app)
+
+
+def test_the_setting_for_long_attempts_reaches_the_worker(app: Celery) -> None:
+    """Ten minutes without it; a wrong value is refused before the worker starts."""
+    assert build_worker(app).config.refresh_attempts_after == 600
+    app.conf.river_refresh_attempts_after = 20
+    assert build_worker(app).config.refresh_attempts_after == 20
+    app.conf.river_refresh_attempts_after = 3600
+    with pytest.raises(ConfigurationError, match="at most 1800"):
         build_worker(app)
 
 
