@@ -43,6 +43,7 @@ def build_worker(
     queues = {name: QueueConfig(plan.slots, fetch_cooldown=ADAPTER_FETCH_COOLDOWN) for name in plan.queues}
     config = WorkerConfig(
         queues=queues,
+        lenient_queue_names=True,
         id=plan.id,
         max_workers=plan.slots,
         fetch_cooldown=ADAPTER_FETCH_COOLDOWN,

@@ -7,8 +7,9 @@ control message makes it act at once (River: the producers' polling of control s
 from __future__ import annotations
 
 import logging
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 
 from river_core.db import queues, work
 from river_core.db.queues import QueueRow
@@ -17,8 +18,7 @@ from river_core.errors import JobCancelError
 from river_core.notifier import Payload
 from river_core.service import Service
 from river_core.worker.events import Event, EventBus, EventKind
-from river_core.worker.producer import Producer
-from river_core.worker.slots import ThreadSlots
+from river_core.worker.producers import Producers
 
 TURN_SECONDS = 0.25
 CONTROL_POLL_SECONDS = 2.0
@@ -33,26 +33,34 @@ logger = logging.getLogger(__name__)
 class Attendant(Service):
     """One thread for all queues of a worker."""
 
-    def __init__(self, driver: Driver, producers: Mapping[str, Producer], events: EventBus) -> None:
+    def __init__(self, driver: Driver, producers: Producers, events: EventBus) -> None:
         """Attend to `producers` by queue name."""
         super().__init__("river-attendant")
         self._driver = driver
         self._producers = producers
         self._events = events
         self._next_poll = 0.0
+        self._overtime: tuple[float, Callable[[], object]] | None = None
         self._next_report = time.monotonic() + QUEUE_REPORT_SECONDS
 
-    @property
-    def _slots(self) -> Sequence[ThreadSlots]:
-        return list({id(producer.slots): producer.slots for producer in self._producers.values()}.values())
-
     def register_queues(self) -> None:
-        """Create or refresh the queue rows and take their paused flags (River: QueueCreateOrSetUpdatedAt)."""
-        sql = self._driver.sql
+        """Create or refresh the rows of all queues (River: QueueCreateOrSetUpdatedAt)."""
+        for name in list(self._producers):
+            self.register_queue(name)
+
+    def register_queue(self, name: str) -> None:
+        """Create or refresh the row of a queue, and take its paused flag and metadata from it."""
         with self._driver.connect() as connection:
-            for name, producer in self._producers.items():
-                [row] = connection.fetch(queues.queue_create_or_set_updated_at(sql, name))
-                producer.paused = queues.decode_queue(row).paused_at is not None
+            [row] = connection.fetch(queues.queue_create_or_set_updated_at(self._driver.sql, name))
+        producer, queue = self._producers.get(name), queues.decode_queue(row)
+        if producer is not None:
+            producer.paused = queue.paused_at is not None
+            producer.metadata = queue.encoded_metadata
+
+    def expect_stop(self, seconds: float, overtime: Callable[[], object]) -> None:
+        """Call `overtime` once when the jobs have had `seconds` to finish; the first call counts."""
+        if self._overtime is None:
+            self._overtime = (time.monotonic() + seconds, overtime)
 
     def poll_now(self) -> None:
         """Read settings and marks at the next turn, which comes at once."""
@@ -65,16 +73,21 @@ class Attendant(Service):
         if action == "cancel" and isinstance(payload.get("job_id"), int):
             self._cancel(payload["job_id"])
         elif action in ("pause", "resume") and isinstance(queue, str):
-            for name in self._producers if queue == queues.ALL_QUEUES else (queue,):
+            for name in list(self._producers) if queue == queues.ALL_QUEUES else (queue,):
                 self._set_paused(name, action == "pause")
+        elif action == "metadata_changed":
+            self.poll_now()  # the row has it exactly, and also when it was too long for the message
 
     def run_once(self) -> float:
         """Enforce time-outs; every two seconds also read queue settings and cancellation marks."""
-        for slots in self._slots:
+        for slots in self._producers.slots:
             slots.expire()
             if slots.claims_ahead:
                 slots.give_back_waiting(older_than=MAX_WAIT_SECONDS)
         now = time.monotonic()
+        if self._overtime is not None and now >= self._overtime[0]:
+            self._overtime[1]()
+            self._overtime = (math.inf, self._overtime[1])
         if now >= self._next_poll:
             self._next_poll = now + CONTROL_POLL_SECONDS
             self._poll_cancellations()
@@ -85,7 +98,7 @@ class Attendant(Service):
         return TURN_SECONDS
 
     def _poll_cancellations(self) -> None:
-        ids = [job_id for slots in self._slots for job_id in slots.ids()]
+        ids = [job_id for slots in self._producers.slots for job_id in slots.ids()]
         if not ids:
             return
         with self._driver.connect() as connection:
@@ -98,6 +111,8 @@ class Attendant(Service):
         for row in rows:
             queue = queues.decode_queue(row)
             self._set_paused(queue.name, queue.paused_at is not None, queue)
+            if (producer := self._producers.get(queue.name)) is not None:
+                producer.metadata = queue.encoded_metadata
 
     def _set_paused(self, name: str, paused: bool, queue: QueueRow | None = None) -> None:
         producer = self._producers.get(name)
@@ -115,6 +130,6 @@ class Attendant(Service):
         return queues.decode_queue(rows[0]) if rows else None
 
     def _cancel(self, job_id: int) -> None:
-        for slots in self._slots:
+        for slots in self._producers.slots:
             if slots.stop_job(job_id, JobCancelError):
                 logger.info("job %d was cancelled from outside", job_id, extra={"job_id": job_id})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from river_core import validation
 from river_core.clock import Clock, SystemClock
 from river_core.errors import ConfigurationError, ValidationError
 from river_core.periodic import PeriodicJob, PeriodicJobs
@@ -46,6 +47,10 @@ class WorkerConfig:
     While it leads, a worker inserts `periodic_jobs` and runs `maintenance_services`. `reindexer_index_names`
     None rebuilds River's own indexes, an empty list none; `reindexer_timeout` of -1 or None is without limit.
 
+    A stop lets running jobs finish for `soft_stop_timeout`, None without limit, and then interrupts them.
+    `lenient_queue_names` takes queue names that River's other clients refuse. Without queues a worker only
+    leads, which needs periodic jobs or services that it can run then.
+
     `plugins` surround inserts and attempts. `error_handler` sees each failed attempt and may answer
     `cancel`. A job that still runs `job_stuck_threshold` after its time-out is given to
     `job_stuck_handler`, which may answer True to have a new thread in its place.
@@ -81,12 +86,17 @@ class WorkerConfig:
     error_handler: ErrorHandler | None = None
     job_stuck_threshold: float = 10.0
     job_stuck_handler: StuckHandler | None = None
+    soft_stop_timeout: float | None = None
+    lenient_queue_names: bool = False
 
     def __post_init__(self) -> None:
         """Fill in what follows from other options; raise ConfigurationError naming one that is wrong."""
         self._fill_in()
-        if not self.queues:
-            raise ConfigurationError("a worker needs at least one queue: queues={'default': 10}")
+        if not self.queues and not self.leads_only:
+            raise ConfigurationError(
+                "a worker needs at least one queue: queues={'default': 10}; without any it needs "
+                "periodic_jobs or maintenance_services to run as leader"
+            )
         if self.id is not None and not 1 <= len(self.id) <= MAX_ID_CHARACTERS:
             raise ConfigurationError(f"id must have 1 to {MAX_ID_CHARACTERS} characters, not {len(self.id)}")
         if self.job_timeout is not None and self.job_timeout < 0:
@@ -101,8 +111,12 @@ class WorkerConfig:
                 f"job_stuck_threshold must be 0 or more seconds, not {self.job_stuck_threshold}"
             )
         distinct(self.plugins)
-        for name in self.queues:
-            self.pacing(name)
+        if self.soft_stop_timeout is not None and self.soft_stop_timeout < 0:
+            raise ConfigurationError(
+                f"soft_stop_timeout must be 0 or more seconds, or None, not {self.soft_stop_timeout!r}"
+            )
+        for name, given in self.queues.items():
+            self.checked_queue(name, given)
         self._check_maintenance()
 
     def _fill_in(self) -> None:
@@ -171,14 +185,28 @@ class WorkerConfig:
             custom=self.maintenance_services,
         )
 
-    def queue(self, name: str) -> QueueConfig:
-        """Return the configuration of a queue, whichever way it was given."""
-        given = self.queues[name]
-        return given if isinstance(given, QueueConfig) else QueueConfig(given)
+    @property
+    def leads_only(self) -> bool:
+        """Whether the worker has no queues, but something to do while it leads."""
+        return not (self.queues or self.leader_election_disabled) and bool(
+            self.periodic_jobs or self.maintenance_services
+        )
 
-    def pacing(self, name: str) -> Pacing:
-        """Return how often the queue is fetched from."""
-        queue = self.queue(name)
+    def checked_queue(self, name: str, given: QueueConfig | int) -> QueueConfig:
+        """Return the configuration of a queue, given as one or as its number of slots.
+
+        Raises ConfigurationError for a name or pacing that River refuses.
+        """
+        try:
+            validation.queue(name, self.lenient_queue_names)
+        except ValidationError as error:
+            raise ConfigurationError(str(error)) from error
+        queue = given if isinstance(given, QueueConfig) else QueueConfig(given)
+        self.pacing(queue)
+        return queue
+
+    def pacing(self, queue: QueueConfig) -> Pacing:
+        """Return how often a queue is fetched from."""
         return Pacing(
             cooldown=self.fetch_cooldown if queue.fetch_cooldown is None else queue.fetch_cooldown,
             poll=self.fetch_poll_interval if queue.fetch_poll_interval is None else queue.fetch_poll_interval,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from river_core.client import Client
@@ -32,7 +32,8 @@ from river_core.worker.liveness import LivenessLock, lockable
 from river_core.worker.main_thread import MainThreadSlots
 from river_core.worker.maintenance.group import MaintenanceServices
 from river_core.worker.orphans import OrphanWatch
-from river_core.worker.producer import Producer
+from river_core.worker.producer import Producer, QueueConfig
+from river_core.worker.producers import Producers
 from river_core.worker.recovery import Recovery
 from river_core.worker.refresher import AttemptRefresher
 from river_core.worker.slots import ThreadSlots
@@ -53,6 +54,7 @@ class Context:
     events: EventBus
     written: Written
     periodic_jobs: PeriodicJobs
+    queues: Mapping[str, QueueConfig]
 
 
 class Parts:
@@ -73,9 +75,6 @@ class Parts:
         )
         self.lock = LivenessLock(driver, self.id, self.interrupt_all)
         self.producers = self._producers(context)
-        self.slots = list(
-            {id(producer.slots): producer.slots for producer in self.producers.values()}.values()
-        )
         self.attendant = Attendant(driver, self.producers, context.events)
         self.recovery = Recovery(driver, self.id, clock=clock)
         self.refresher = AttemptRefresher(
@@ -90,25 +89,25 @@ class Parts:
             return None
         return Extensions(self.plugins, config.error_handler)
 
-    def _producers(self, context: Context) -> dict[str, Producer]:
+    def _producers(self, context: Context) -> Producers:
         config = context.config
         kinds = context.registry.kinds() if config.fetch_only_known_kinds else None
-        make = _slots_maker(context, self)
-        shared = make("river-job", config.max_workers) if config.max_workers else None
-        producers: dict[str, Producer] = {}
-        for name in config.queues:
-            slots = shared or make(f"river-{name}", config.queue(name).max_workers)
-            producers[name] = Producer(
+        make_slots = _slots_maker(context, self)
+        shared = make_slots("river-job", config.max_workers) if config.max_workers else None
+
+        def make(name: str, queue: QueueConfig) -> Producer:
+            return Producer(
                 context.driver,
                 self.id,
                 name,
-                slots,
-                config.pacing(name),
+                shared or make_slots(f"river-{name}", queue.max_workers),
+                config.pacing(queue),
                 kinds,
                 lambda: self.lock.trusted,
                 overridden(self.plugins.plugins, "metric_emit"),
             )
-        return producers
+
+        return Producers(context.queues, make)
 
     def _notifier(self, driver: Driver) -> Notifier:
         notifier = Notifier(driver, (TOPIC_INSERT, TOPIC_CONTROL, TOPIC_LEADERSHIP))
@@ -134,6 +133,21 @@ class Parts:
         return Elector(context.driver, self.id, self.notifier, maintenance.start, lambda: _stop(maintenance))
 
     # -- running
+
+    @property
+    def slots(self) -> Sequence[ThreadSlots]:
+        """All slots, each once."""
+        return self.producers.slots
+
+    def add_queue(self, name: str, config: QueueConfig) -> None:
+        """Begin to work one more queue; raises DatabaseError, and then it is not worked."""
+        producer = self.producers.add(name, config)
+        try:
+            self.attendant.register_queue(name)
+        except BaseException:
+            self.producers.remove(name, None)
+            raise
+        producer.start()
 
     def freed(self) -> None:
         """Tell the producers that a slot is free."""
@@ -223,7 +237,7 @@ class Parts:
         """Return the names of parts whose threads ended by themselves; those that claim may when `quiet`."""
         parts: list[Service | None] = [self.completer, self.attendant, self.notifier, self.lock]
         if not quiet:
-            parts.extend((self.elector, *self.producers.values()))
+            parts.extend((self.elector, *self.producers.claiming))
         return [part.name for part in parts if part is not None and not part.alive]
 
 

@@ -80,6 +80,8 @@ class Producer(Service):
         self.queue = queue
         self.slots = slots
         self.paused = False
+        self.metadata = "{}"
+        self.leaving = False
         self._driver = driver
         self._client_id = client_id
         self._pacing = pacing

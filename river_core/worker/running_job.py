@@ -77,6 +77,10 @@ class RunningJob:
             with self._lock:
                 self._interruptible = False
 
+    def runs_here(self) -> bool:
+        """Return whether the task runs in the thread that asks."""
+        return self._interruptible and self._thread_id == threading.get_ident()
+
     def interrupt(self, cause: type[JobCancelError | JobInterruptedError | JobTimeoutError]) -> bool:
         """Raise `cause` inside the task if it still runs; return whether it was raised."""
         with self._lock:

@@ -248,10 +248,10 @@ class ThreadSlots:
         """Write all jobs that are still here as interrupted, so that another worker may take them at once."""
         self._hand_back([item for item in list(self._running.values()) if item.take_back(started=True)])
 
-    def give_back_waiting(self, older_than: float = 0.0) -> None:
-        """Give back jobs that were claimed ahead and have waited `older_than` seconds without a thread."""
+    def give_back_waiting(self, older_than: float = 0.0, queue: str | None = None) -> None:
+        """Give back jobs, of one queue if it is named, that have waited `older_than` seconds for a thread."""
         before = time.monotonic() - older_than
-        waiting = [item for item in list(self._running.values()) if item.claimed_at <= before]
+        waiting = [item for item in self._of(queue) if item.claimed_at <= before]
         self._hand_back([item for item in waiting if item.take_back(started=False)])
 
     def _hand_back(self, jobs: list[RunningJob]) -> None:
@@ -259,6 +259,17 @@ class ThreadSlots:
             self._finished(self._executor.interrupted(item.job.row, item.started))
             if not item.started:
                 self._leave(item)
+
+    def _of(self, queue: str | None) -> list[RunningJob]:
+        return [item for item in list(self._running.values()) if queue in (None, item.job.row.queue)]
+
+    def count_of(self, queue: str) -> int:
+        """Return how many jobs of a queue are here, waiting or running."""
+        return len(self._of(queue))
+
+    def runs_here(self, queue: str) -> bool:
+        """Return whether the caller is a job of a queue."""
+        return any(item.runs_here() for item in self._of(queue))
 
     def owns_current_thread(self) -> bool:
         """Return whether the caller is one of the threads that run jobs."""

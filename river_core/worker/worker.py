@@ -25,18 +25,20 @@ from river_core.worker.events import EventBus
 from river_core.worker.job_events import job_events, rows_to_read
 from river_core.worker.main_thread import MainThreadSlots
 from river_core.worker.parts import Context, Parts
+from river_core.worker.queue_calls import QueueCalls
 
 FINALIZE_SECONDS = 5.0
 
 logger = logging.getLogger(__name__)
 
 
-class Worker:
+class Worker(QueueCalls):
     """Runs the jobs of its queues until it is stopped (River: Client with Workers and Queues)."""
 
     def __init__(self, driver: Driver, registry: Registry, config: WorkerConfig) -> None:
         """Take what is needed; nothing connects or starts. Raises ConfigurationError."""
-        if len(registry) == 0:
+        super().__init__(config)
+        if len(registry) == 0 and not config.leads_only:
             raise ConfigurationError("a worker needs at least one registered task")
         self.driver = driver
         self.registry = registry
@@ -44,7 +46,11 @@ class Worker:
         self.events = EventBus()
         self.limiter = InsertNotifyLimiter()
         self.client = Client(
-            driver, registry=registry, clock=config.clock, limiter=self.limiter, plugins=config.plugins
+            driver,
+            registry=registry if len(registry) else None,
+            clock=config.clock,
+            limiter=self.limiter,
+            plugins=config.plugins,
         )
         self.periodic_jobs = PeriodicJobs(config.periodic_jobs, may_lead=not config.leader_election_disabled)
         """The jobs that this worker inserts while it leads; may be changed at any time."""
@@ -69,7 +75,11 @@ class Worker:
         Raises OperationalError when the database cannot be reached or listened to, and DatabaseError
         when River's schema is missing; nothing runs then.
         """
-        if self._started:
+        with self._queues_lock:
+            self._start()
+
+    def _start(self) -> None:
+        if self.started:
             return
         with self.driver.connect() as connection:
             connection.fetch(work.ping(self.driver.sql))
@@ -84,6 +94,7 @@ class Worker:
                 self.events,
                 self._written,
                 self.periodic_jobs,
+                self._queues.copy(),
             )
         )
         try:
@@ -92,11 +103,12 @@ class Worker:
             parts.stop()
             raise
         self._parts = parts
-        logger.info("worker %s works %s", self.id, ", ".join(self.config.queues))
+        logger.info("worker %s works %s", self.id, ", ".join(self._queues) or "no queue")
 
     @property
-    def _started(self) -> bool:
-        return self._parts is not None and self._parts.completer.alive
+    def started(self) -> bool:
+        """Whether the worker runs; after `request_stop` it does until a `stop` that waits."""
+        return self._running
 
     def run_jobs(self, timeout: float) -> None:
         """Run jobs in the calling thread for up to `timeout` seconds (`main_thread` workers only)."""
@@ -128,9 +140,22 @@ class Worker:
     # -- stopping
 
     def request_stop(self) -> None:
-        """Stop claiming and leading, and return at once (River for Ruby: stop(wait: false))."""
-        if self._parts is not None:
-            self._parts.stop_claiming()
+        """Stop claiming and leading, and return at once (River for Ruby: stop(wait: false)).
+
+        Running jobs go on, for `soft_stop_timeout` at most. A later `stop` waits for them and ends all.
+        """
+        parts, grace = self._parts, self.config.soft_stop_timeout
+        if parts is None:
+            return
+        if grace is not None:
+            parts.attendant.expect_stop(grace, self._interrupt)
+        parts.stop_claiming()
+
+    def _interrupt(self) -> None:
+        """End what still runs after the time that a stop gave it."""
+        if self.active and self._parts is not None:
+            self.interrupted = True
+            self._parts.interrupt_all()
 
     def wait_drained(self, timeout: float | None) -> bool:
         """Wait up to `timeout` seconds until nothing is claimed any more; return whether that is so."""
@@ -138,7 +163,7 @@ class Worker:
         return self._parts is None or self._parts.wait_drained(until)
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Drain for up to `timeout` seconds, None without limit, then end (River: Client.Stop).
+        """Drain for up to `timeout` seconds, None for `soft_stop_timeout`, then end (River: Client.Stop).
 
         Jobs that still run after the time are interrupted and given back. Returns whether every job
         finished by itself. Raises RiverError when called from a job of this worker. Harmless twice.
@@ -156,7 +181,7 @@ class Worker:
         if any(slots.owns_current_thread() for slots in parts.slots):
             raise RiverError("a job cannot wait for its own worker to stop; use request_stop()")
         with self._stop_lock:
-            if self._started:
+            if self.started:
                 self._end_jobs(parts, drain, finalize)
                 parts.stop()
                 self.interrupted = self.interrupted or parts.completer.lost > 0
@@ -165,10 +190,10 @@ class Worker:
         return not self.interrupted
 
     def _end_jobs(self, parts: Parts, drain: float | None, finalize: float) -> None:
-        parts.stop_claiming()
+        self.request_stop()
         if self.wait_drained(drain):
             return
-        self.interrupted = self.active > 0
+        self.interrupted = self.interrupted or self.active > 0
         parts.interrupt_all()
         if not self.wait_drained(finalize):
             for slots in parts.slots:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
 from river_core.drivers.base import Driver
-from river_core.errors import JobInterruptedError, RiverError
+from river_core.errors import ConfigurationError, JobInterruptedError, RiverError
 from river_core.job import JobState
 from river_core.task import Job
 from river_core.worker.config import WorkerConfig
 from river_core.worker.events import EventKind
 from river_core.worker.worker import Worker
-from tests.runtime.workers import DEADLINE, Gate, insert, next_event, registry, row, running
+from tests.runtime.workers import DEADLINE, Gate, insert, next_event, registry, row, running, wait_for
 
 
 def test_a_soft_stop_waits_for_running_jobs_and_claims_nothing_new(driver: Driver) -> None:
@@ -214,3 +215,48 @@ def test_rows_go_back_when_the_system_gives_no_thread(
         kinds = [next_event(events).kind, next_event(events).kind]
     assert kinds == [EventKind.JOB_INTERRUPTED, EventKind.JOB_COMPLETED]
     assert row(driver, job.id).attempt == 1
+
+
+def deaf_until_stopped(began: threading.Event) -> Callable[[Job], None]:
+    """A task that runs until its worker interrupts it."""
+
+    def task(job: Job) -> None:
+        began.set()
+        while not job.wait_stopped(0.01):
+            pass
+        raise JobInterruptedError
+
+    return task
+
+
+def test_the_soft_stop_timeout_interrupts_what_still_runs(driver: Driver) -> None:
+    """A stop without a time of its own waits that long. Checklist 100."""
+    began = threading.Event()
+    with running(driver, registry(long=deaf_until_stopped(began)), soft_stop_timeout=0.2) as worker:
+        job = insert(driver, "long")
+        assert began.wait(DEADLINE)
+        assert worker.stop() is False
+        assert worker.interrupted is True
+    after = row(driver, job.id)
+    assert (after.state, after.attempt, after.errors) == (JobState.AVAILABLE, 0, [])
+
+
+def test_a_requested_stop_returns_at_once_and_is_escalated_too(driver: Driver) -> None:
+    """The worker counts as started until a stop that waits. Checklist 100."""
+    began = threading.Event()
+    with running(driver, registry(long=deaf_until_stopped(began)), soft_stop_timeout=0.2) as worker:
+        job = insert(driver, "long")
+        assert began.wait(DEADLINE)
+        worker.request_stop()
+        assert worker.started is True
+        wait_for(lambda: row(driver, job.id).state is JobState.AVAILABLE, "the interruption")
+        assert worker.started is True
+        assert worker.stop() is False
+        assert worker.started is False
+
+
+@pytest.mark.parametrize("seconds", [-1, -0.5])
+def test_a_negative_soft_stop_timeout_is_refused(seconds: float) -> None:
+    """Zero interrupts at once; there is nothing below."""
+    with pytest.raises(ConfigurationError, match="soft_stop_timeout"):
+        WorkerConfig(queues={"default": 1}, soft_stop_timeout=seconds)
