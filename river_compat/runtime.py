@@ -19,11 +19,17 @@ from river_core.trailing import TrailingNotifications
 class Runtime:
     """Driver, client and waiter of one application, made at the first use."""
 
-    def __init__(self, open_driver: Callable[[], Driver], lenient_queue_names: Callable[[], bool]) -> None:
-        """Take the function that makes the driver, which may raise ConfigurationError, and one that says
-        whether queue names are taken that River's other clients refuse."""
+    def __init__(
+        self,
+        open_driver: Callable[[], Driver],
+        lenient_queue_names: Callable[[], bool],
+        poll_only: Callable[[], bool],
+    ) -> None:
+        """Take the function that makes the driver, which may raise ConfigurationError, one that says
+        whether queue names are taken that River's other clients refuse, and whether never to listen."""
         self._open_driver = open_driver
         self._lenient_queue_names = lenient_queue_names
+        self._poll_only = poll_only
         self._renew_lock()
         in_forked_child(self._renew_lock)
         self._driver: Driver | None = None
@@ -63,7 +69,7 @@ class Runtime:
         if waiter is None:
             driver = self.driver
             with self._lock:
-                waiter = self._waiter = self._waiter or ResultWaiter(driver)
+                waiter = self._waiter = self._waiter or ResultWaiter(driver, self._poll_only())
         return waiter
 
     def close(self) -> None:

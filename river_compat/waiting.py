@@ -21,9 +21,11 @@ from river_core.notifier import TOPIC_DONE, Notifier
 class ResultWaiter:
     """Wakes waiters when their rows end. Safe for any number of threads; after a fork it starts anew."""
 
-    def __init__(self, driver: Driver) -> None:
-        """Listen on `driver` from the first wait on."""
+    def __init__(self, driver: Driver, poll_only: bool = False) -> None:
+        """Listen on `driver` from the first wait on, unless callers poll alone."""
         self._driver = driver
+        self.poll_only = poll_only
+        """Whether nothing is heard, so that callers must look often."""
         self._forget()
 
     def _forget(self) -> None:
@@ -51,7 +53,7 @@ class ResultWaiter:
                 self._remove(row_id, event)
 
     def _start(self) -> None:
-        if self._notifier is not None:
+        if self._notifier is not None or self.poll_only:
             return
         notifier = Notifier(self._driver, (TOPIC_DONE,), name="river-results")
         notifier.subscribe(TOPIC_DONE, self._heard)

@@ -18,8 +18,8 @@ ADAPTER_FETCH_COOLDOWN = 0.001
 class WorkerPlan:
     """What an adapter's worker command asks for.
 
-    `slots` bounds all queues together; `main_thread` runs one task at a time in the main thread.
-    `refresh_attempts_after` is that of `river_core.WorkerConfig`.
+    `slots` bounds all queues together; `main_thread` runs one task at a time in the main thread;
+    `poll_only` never listens. `refresh_attempts_after` is that of `river_core.WorkerConfig`.
     """
 
     queues: Sequence[str]
@@ -27,6 +27,7 @@ class WorkerPlan:
     id: str | None = None
     main_thread: bool = False
     refresh_attempts_after: float = 0.0
+    poll_only: bool = False
 
 
 def build_worker(
@@ -53,5 +54,6 @@ def build_worker(
         claim_ahead=True,
         main_thread=plan.main_thread,
         refresh_attempts_after=plan.refresh_attempts_after,
+        poll_only=plan.poll_only,
     )
     return Worker(driver, registry, config)

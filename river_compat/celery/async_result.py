@@ -203,9 +203,11 @@ class AsyncResult(Generic[R]):
         while meta is None:
             row_id = self._row_id or UNKNOWN_ROW
             self.app.runtime.client.flush_notifications()
-            with self.app.runtime.waiter.subscription(row_id) as event:
+            waiter = self.app.runtime.waiter
+            with waiter.subscription(row_id) as event:
                 while (meta := self._look()) is None and row_id == (self._row_id or UNKNOWN_ROW):
-                    self._pause(event, deadline, SLOW_POLL_SECONDS if self._row_id else interval)
+                    wakes = self._row_id and not waiter.poll_only
+                    self._pause(event, deadline, SLOW_POLL_SECONDS if wakes else interval)
                     if on_interval is not None:
                         on_interval()
         return meta

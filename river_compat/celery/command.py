@@ -33,7 +33,7 @@ class WorkerOptions:
     """Options of the worker command; None leaves the choice to the settings.
 
     `queues` and `exclude_queues` are names, `include` modules to import beside those of the
-    settings, `hostname` the id that rows are claimed under.
+    settings, `hostname` the id that rows are claimed under, `poll_only` True keeps it from listening.
     """
 
     queues: Sequence[str] = ()
@@ -42,6 +42,7 @@ class WorkerOptions:
     pool: str | None = None
     hostname: str | None = None
     include: Sequence[str] = ()
+    poll_only: bool = False
 
 
 def build_worker(app: Celery, options: WorkerOptions | None = None) -> Worker:
@@ -62,6 +63,7 @@ def build_worker(app: Celery, options: WorkerOptions | None = None) -> Worker:
         id=options.hostname,
         main_thread=pool == SOLO,
         refresh_attempts_after=app.conf.river_refresh_attempts_after,
+        poll_only=options.poll_only or bool(app.conf.river_poll_only),
     )
     return build_river_worker(app.runtime.driver, {FRAMEWORK: CeleryRunner(app)}, plan)
 

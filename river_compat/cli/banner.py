@@ -16,6 +16,7 @@ def banner(app: Celery, worker: Worker, place: Place) -> str:
         "application": app.main or "__main__",
         "database": place.text,
         "queues": ", ".join(config.queues),
+        "wake-up": _wake_up(worker),
         "pool": f"{'solo' if config.main_thread else 'threads'}, {config.max_workers} at once",
     }
     tasks = sorted(app.tasks) or ["none"]
@@ -23,3 +24,13 @@ def banner(app: Celery, worker: Worker, place: Place) -> str:
     lines += [f"  {name:<12} {value}" for name, value in facts.items()]
     lines += [f"  {'tasks' if number == 0 else '':<12} {name}" for number, name in enumerate(tasks)]
     return "\n".join(lines)
+
+
+def _wake_up(worker: Worker) -> str:
+    config = worker.config
+    if not config.poll_only:
+        return "notifications"
+    return (
+        f"polling only: tasks start within {config.fetch_poll_interval:g} s, "
+        f"cancellations are seen within {config.control_poll_interval:g} s"
+    )

@@ -71,6 +71,9 @@ def names_option(*spellings: str, text: str) -> Callable[[Command], Command]:
     metavar="SECONDS",
     help="How long running tasks may take to finish at a stop [default: no limit].",
 )
+@click.option(
+    "--poll-only", is_flag=True, help="Never LISTEN, as behind a pooler: look for tasks every second."
+)
 @click.option("-b", "--broker", metavar="URL", help="The same as -d.")
 @accept_celery_flags
 @takes_invocation

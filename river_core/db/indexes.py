@@ -40,4 +40,4 @@ def index_cancel(sql: Sql, statement: Statement) -> Statement:
 def _named(statement: Statement, name: str) -> Statement:
     quoted = '"' + name.replace('"', '""') + '"'
     text = statement.sql.replace(_PLACEHOLDER, quoted)
-    return replace(statement, sql=f"{text} /* {secrets.token_hex(8)} */")
+    return replace(statement, sql=f"{text} /* {secrets.token_hex(8)} */", transactional=False)

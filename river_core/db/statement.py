@@ -40,13 +40,15 @@ class Statement:
     """One statement, ready to run. `sql` names its parameters `@name`, as River's own files do.
 
     `prepared` False is for a statement whose best plan depends on its parameters: it is planned for them
-    each time, where a driver would otherwise keep one plan for all.
+    each time, where a driver would otherwise keep one plan for all. `transactional` False is for one that
+    cannot run in a transaction.
     """
 
     name: str
     sql: str
     parameters: Mapping[str, Parameter]
     prepared: bool = True
+    transactional: bool = True
 
 
 @dataclass(frozen=True, slots=True)

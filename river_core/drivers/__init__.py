@@ -12,17 +12,18 @@ BROKER_SCHEMES = frozenset({"redis", "rediss", "amqp", "amqps", "pyamqp", "sqs",
 IN_MEMORY = ":memory:"
 
 
-def open_driver(url: str, *, schema: str = "") -> Driver:
+def open_driver(url: str, *, schema: str = "", listen_url: str | None = None) -> Driver:
     """Return the driver for a database URL; nothing connects yet.
 
     Takes `postgresql://user@host/name`, `postgres://…`, `sqlite:///relative.db`, `sqlite:////absolute.db` and
-    `sqlite://` (in memory). Raises ConfigurationError for anything else.
+    `sqlite://` (in memory). Where a Postgres URL leads to a pooler, `listen_url` leads past it, for the one
+    connection that listens. Raises ConfigurationError for anything else.
     """
     scheme = urlsplit(url).scheme
     if scheme in POSTGRES_SCHEMES:
         from river_core.drivers.psycopg import PsycopgDriver  # only the driver in use is imported
 
-        return PsycopgDriver(url, schema=schema)
+        return PsycopgDriver(url, schema=schema, listen_url=listen_url)
     if scheme == "sqlite":
         return _open_sqlite(url, schema)
     raise ConfigurationError(_refusal(url, scheme))

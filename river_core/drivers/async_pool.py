@@ -10,22 +10,20 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
 from river_core.drivers.psycopg import CHECK_WHEN_IDLE_FOR, is_readable
+from river_core.drivers.psycopg_session import OwnAwaitedSession
 from river_core.errors import OperationalError
-
-PsycopgAsyncConnection = psycopg.AsyncConnection[Any]
 
 
 class AsyncPool:
     """Lends connections, newest first; opens at most `max_size` at a time."""
 
     def __init__(
-        self, open_connection: Callable[[], Awaitable[PsycopgAsyncConnection]], max_size: int, timeout: float
+        self, open_connection: Callable[[], Awaitable[OwnAwaitedSession]], max_size: int, timeout: float
     ) -> None:
         """Open nothing yet; a borrower waits up to `timeout` seconds for one of the others to give back."""
         self._open = open_connection
@@ -33,11 +31,11 @@ class AsyncPool:
         self._timeout = timeout
         self._place: tuple[int, asyncio.AbstractEventLoop] | None = None
         self._free = asyncio.Semaphore(max_size)
-        self._idle: list[tuple[PsycopgAsyncConnection, float]] = []
-        self._abandoned: list[PsycopgAsyncConnection] = []
+        self._idle: list[tuple[OwnAwaitedSession, float]] = []
+        self._abandoned: list[OwnAwaitedSession] = []
 
     @asynccontextmanager
-    async def borrow(self) -> AsyncIterator[PsycopgAsyncConnection]:
+    async def borrow(self) -> AsyncIterator[OwnAwaitedSession]:
         """Lend a connection for the block; raises OperationalError when none is or becomes free."""
         self._settle()
         free = self._free
@@ -73,7 +71,7 @@ class AsyncPool:
         self._place = place
         self._idle, self._free = [], asyncio.Semaphore(self._max_size)
 
-    async def _take(self) -> PsycopgAsyncConnection:
+    async def _take(self) -> OwnAwaitedSession:
         while self._idle:
             raw, since = self._idle.pop()
             if await _answers(raw, time.monotonic() - since):
@@ -81,14 +79,14 @@ class AsyncPool:
             await raw.close()
         return await self._open()
 
-    async def _give_back(self, raw: PsycopgAsyncConnection) -> None:
+    async def _give_back(self, raw: OwnAwaitedSession) -> None:
         if raw.pgconn.transaction_status == TransactionStatus.IDLE:
             self._idle.append((raw, time.monotonic()))
         else:
             await raw.close()
 
 
-async def _answers(raw: PsycopgAsyncConnection, idle_seconds: float) -> bool:
+async def _answers(raw: OwnAwaitedSession, idle_seconds: float) -> bool:
     """Tell whether a connection may be lent; one that was idle for long, or has unread input, is asked."""
     if raw.closed:
         return False

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from psycopg import IsolationLevel
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
@@ -23,9 +24,10 @@ from river_core.drivers.psycopg_adopted import (
     is_same_address,
     parameters_of,
 )
-from river_core.drivers.psycopg_errors import query, wrapped
+from river_core.drivers.psycopg_errors import READ_ONLY, query, wrapped
 from river_core.drivers.psycopg_listener import PsycopgListener
-from river_core.errors import ConfigurationError, OtherDatabaseError
+from river_core.drivers.psycopg_session import OwnSession, run_again, take_facts, was_rolled_back
+from river_core.errors import ConfigurationError, OperationalError, OtherDatabaseError
 
 CHECK_WHEN_IDLE_FOR = 30.0
 """Seconds after which an idle connection is asked whether it still answers before it is used."""
@@ -41,13 +43,11 @@ SESSION_DEFAULTS: dict[str, Any] = {
 MAX_CONNECTIONS = 16
 """Opened as they are needed: a busy worker uses about four, a client one for each thread that inserts."""
 
-PsycopgConnection = psycopg.Connection[Any]
-
 
 class OwnConnection:
     """A connection of our pool, in autocommit mode; hot statements are prepared by psycopg itself."""
 
-    def __init__(self, raw: PsycopgConnection) -> None:
+    def __init__(self, raw: OwnSession) -> None:
         """Wrap an open connection."""
         self.raw = raw
 
@@ -57,7 +57,24 @@ class OwnConnection:
         return self.raw.pgconn.transaction_status != TransactionStatus.IDLE
 
     def fetch(self, statement: Statement) -> list[Row]:
-        """Run a statement and return its rows."""
+        """Run a statement and return its rows.
+
+        On its own it runs again, a few times, where the server undid it because of another transaction.
+        """
+        if self.raw.begins_itself and statement.transactional and not self.in_transaction:
+            return run_again(lambda: self._fetch_in_transaction(statement))
+        try:
+            return self._fetch(statement)
+        except OperationalError as error:
+            if self.in_transaction or not was_rolled_back(error):
+                raise
+        return run_again(lambda: self._fetch(statement))
+
+    def _fetch_in_transaction(self, statement: Statement) -> list[Row]:
+        with self.transaction():
+            return self._fetch(statement)
+
+    def _fetch(self, statement: Statement) -> list[Row]:
         try:
             prepare = None if statement.prepared else False
             cursor = self.raw.execute(query(statement.sql), statement.parameters, prepare=prepare)
@@ -96,16 +113,21 @@ class PsycopgDriver:
         schema: str = "",
         max_size: int = MAX_CONNECTIONS,
         connect_timeout: float = 4.0,
+        listen_url: str | None = None,
     ) -> None:
         """Take a URL or a libpq connection string; nothing connects yet.
 
-        `connect_timeout` limits, in seconds, both connecting and waiting for one of the `max_size`
-        connections. Raises ConfigurationError for a malformed string or schema.
+        `listen_url` leads to the same database without a pooler between, for the one connection that
+        listens. `connect_timeout` limits, in seconds, both connecting and waiting for one of the
+        `max_size` connections. Raises ConfigurationError for a malformed string or schema.
         """
         self._sql = Sql(Dialect.POSTGRES, schema)
         self._conninfo = complete_conninfo(conninfo, connect_timeout)
+        self._listen_conninfo = (
+            complete_conninfo(listen_url, connect_timeout) if listen_url else self._conninfo
+        )
         self._identity: Row | None = None
-        self._pool: Pool[PsycopgConnection] = Pool(
+        self._pool: Pool[OwnSession] = Pool(
             self._open, psycopg.Connection.close, _is_usable, max_size, connect_timeout
         )
 
@@ -118,7 +140,12 @@ class PsycopgDriver:
     def connect(self) -> Iterator[OwnConnection]:
         """Lend a connection of the pool; raises OperationalError when the database cannot be reached."""
         with self._pool.borrow() as raw:
-            yield OwnConnection(raw)
+            try:
+                yield OwnConnection(raw)
+            except OperationalError as error:
+                if error.sqlstate == READ_ONLY:
+                    self._pool.close()  # the address may lead to a server that takes writes by now
+                raise
 
     def ambient(self) -> AdoptedConnection | Borrowed | None:
         """Adopt the connection given to `river_core.join`, or a watched one, if any."""
@@ -150,19 +177,29 @@ class PsycopgDriver:
 
     def listen(self, topics: Sequence[str]) -> PsycopgListener:
         """Open a connection that hears `topics`; raises OperationalError."""
-        return PsycopgListener(self._open(), self._sql, topics)
+        return PsycopgListener(self._connected(self._listen_conninfo), self._sql, topics)
 
     def close(self) -> None:
         """Close the pool; harmless twice."""
         self._pool.close()
 
-    def _open(self) -> PsycopgConnection:
+    def _open(self) -> OwnSession:
+        raw = self._connected(self._conninfo)
         try:
-            raw = psycopg.Connection.connect(self._conninfo, autocommit=True, row_factory=tuple_row)
+            if raw.info.parameter_status("TimeZone") != "UTC":
+                OwnConnection(raw).fetch(self._sql.statement("session_timezone_utc"))
+            take_facts(raw, OwnConnection(raw).fetch(self._sql.statement("session_facts"))[0])
+        except BaseException:
+            raw.close()
+            raise
+        return raw
+
+    def _connected(self, conninfo: str) -> OwnSession:
+        try:
+            raw = OwnSession.connect(conninfo, autocommit=True, row_factory=tuple_row)
+            raw.isolation_level = IsolationLevel.READ_COMMITTED
         except (psycopg.Error, UnicodeError) as error:
             raise wrapped(error) from error
-        if raw.info.parameter_status("TimeZone") != "UTC":
-            OwnConnection(raw).fetch(self._sql.statement("session_timezone_utc"))
         return raw
 
     def _check_identity(self, adopted: Connection, library_connection: Any) -> None:
@@ -203,7 +240,7 @@ def _described(parameters: dict[str, Any]) -> str:
     return f"{parameters.get('dbname') or 'of the default name'!s} on {host}, {port}"
 
 
-def _is_usable(raw: PsycopgConnection, idle_seconds: float) -> bool:
+def _is_usable(raw: OwnSession, idle_seconds: float) -> bool:
     """Tell whether a connection may be lent: idle, and nothing unread, as a server's farewell is."""
     if raw.closed or raw.pgconn.transaction_status != TransactionStatus.IDLE:
         return False

@@ -7,16 +7,24 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from typing import Any
 
 import psycopg
+from psycopg import IsolationLevel
+from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from river_core import ambient
 from river_core.db.statement import Dialect, Sql, Statement
-from river_core.drivers.async_pool import AsyncPool, PsycopgAsyncConnection
+from river_core.drivers.async_pool import AsyncPool
 from river_core.drivers.base import AwaitedConnection, Row, type_name
 from river_core.drivers.psycopg import complete_conninfo, other_database
 from river_core.drivers.psycopg_adopted import UtcLoader, check_usable, is_same_address
-from river_core.drivers.psycopg_errors import query, wrapped
-from river_core.errors import AmbientTransactionError, OtherDatabaseError
+from river_core.drivers.psycopg_errors import READ_ONLY, query, wrapped
+from river_core.drivers.psycopg_session import (
+    OwnAwaitedSession,
+    run_awaited_again,
+    take_facts,
+    was_rolled_back,
+)
+from river_core.errors import AmbientTransactionError, OperationalError, OtherDatabaseError
 
 MAX_CONNECTIONS = 4
 
@@ -24,12 +32,30 @@ MAX_CONNECTIONS = 4
 class OwnAwaitedConnection:
     """A connection of our own, in autocommit mode."""
 
-    def __init__(self, raw: PsycopgAsyncConnection) -> None:
+    def __init__(self, raw: OwnAwaitedSession) -> None:
         """Wrap an open connection."""
         self.raw = raw
 
     async def fetch(self, statement: Statement) -> list[Row]:
-        """Run a statement and return its rows."""
+        """Run a statement and return its rows.
+
+        On its own it runs again, a few times, where the server undid it because of another transaction.
+        """
+        if self.raw.pgconn.transaction_status != TransactionStatus.IDLE:
+            return await self._fetch(statement)
+        run = self._fetch_in_transaction if self.raw.begins_itself else self._fetch
+        try:
+            return await run(statement)
+        except OperationalError as error:
+            if not was_rolled_back(error):
+                raise
+        return await run_awaited_again(lambda: run(statement))
+
+    async def _fetch_in_transaction(self, statement: Statement) -> list[Row]:
+        async with self.transaction():
+            return await self._fetch(statement)
+
+    async def _fetch(self, statement: Statement) -> list[Row]:
         try:
             cursor = await self.raw.execute(query(statement.sql), statement.parameters)
             return list(await cursor.fetchall()) if cursor.description else []
@@ -49,7 +75,7 @@ class OwnAwaitedConnection:
 class AdoptedAwaitedConnection:
     """A connection that belongs to the caller."""
 
-    def __init__(self, raw: PsycopgAsyncConnection) -> None:
+    def __init__(self, raw: psycopg.AsyncConnection[Any]) -> None:
         """Wrap a connection that `check_usable` has passed."""
         self.raw = raw
 
@@ -98,7 +124,13 @@ class PsycopgAsyncDriver:
     async def connect(self) -> AsyncIterator[OwnAwaitedConnection]:
         """Lend a connection; raises OperationalError when the database cannot be reached."""
         async with self._pool.borrow() as raw:
-            yield OwnAwaitedConnection(raw)
+            try:
+                yield OwnAwaitedConnection(raw)
+            except OperationalError as error:
+                if error.sqlstate == READ_ONLY:
+                    await raw.close()
+                    await self._pool.close()  # the address may lead to a server that takes writes by now
+                raise
 
     async def ambient(self) -> AwaitedConnection | None:
         """Adopt what was given to `river_core.join`, or a watched session, if any; raises as `adopt`."""
@@ -142,15 +174,20 @@ class PsycopgAsyncDriver:
         """Close the connections that are not lent; harmless twice."""
         await self._pool.close()
 
-    async def _open(self) -> PsycopgAsyncConnection:
+    async def _open(self) -> OwnAwaitedSession:
         try:
-            raw = await psycopg.AsyncConnection.connect(
-                self._conninfo, autocommit=True, row_factory=tuple_row
-            )
+            raw = await OwnAwaitedSession.connect(self._conninfo, autocommit=True, row_factory=tuple_row)
+            await raw.set_isolation_level(IsolationLevel.READ_COMMITTED)
         except (psycopg.Error, UnicodeError) as error:
             raise wrapped(error) from error
-        if raw.info.parameter_status("TimeZone") != "UTC":
-            await OwnAwaitedConnection(raw).fetch(self._sql.statement("session_timezone_utc"))
+        own = OwnAwaitedConnection(raw)
+        try:
+            if raw.info.parameter_status("TimeZone") != "UTC":
+                await own.fetch(self._sql.statement("session_timezone_utc"))
+            take_facts(raw, (await own.fetch(self._sql.statement("session_facts")))[0])
+        except BaseException:
+            await raw.close()
+            raise
         return raw
 
     async def _check_identity(self, adopted: AwaitedConnection, library_connection: Any) -> None:

@@ -12,6 +12,8 @@ from river_core.errors import DatabaseError, MissingSchemaError, OperationalErro
 MISSING_STATES = frozenset({"42P01", "3F000"})
 REJECTED_CLASSES = frozenset({"22", "23", "54"})
 REJECTED_NAMES = frozenset({"DataError", "IntegrityError"})
+READ_ONLY = "25006"
+"""The server takes no writes: a standby, or a primary that has become one. Elsewhere, or later, one does."""
 UNREACHABLE_NAMES = frozenset({"OperationalError", "InterfaceError"})
 
 
@@ -36,7 +38,7 @@ def from_state(error: BaseException, state: str | None) -> DatabaseError:
         return MissingSchemaError(message, state)
     if classes & REJECTED_NAMES or (state or "")[:2] in REJECTED_CLASSES:
         return RejectedValueError(message, state)
-    if classes & UNREACHABLE_NAMES:
+    if classes & UNREACHABLE_NAMES or state == READ_ONLY:
         return OperationalError(message, state)
     return DatabaseError(message, state)
 

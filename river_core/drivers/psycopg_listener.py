@@ -48,6 +48,7 @@ class PsycopgListener:
             raise
 
     def _listen(self, sql: Sql, topics: Sequence[str]) -> None:
+        self.fetch(sql.statement("session_stays_idle"))
         schema = sql.schema or self.fetch(sql.statement("session_current_schema"))[0][0]
         self._topics = {f"{schema}.{topic}": topic for topic in topics}
         try:

@@ -12,6 +12,7 @@ from river_core.periodic import PeriodicJob, PeriodicJobs
 from river_core.plugins import distinct
 from river_core.retry import DefaultRetryPolicy, RetryPolicy
 from river_core.schedule import Schedule, as_next
+from river_core.worker.attendant import CONTROL_POLL_SECONDS
 from river_core.worker.extensions import ErrorHandler
 from river_core.worker.maintenance.custom import MaintenanceTask, interval_of
 from river_core.worker.maintenance.group import MaintenanceConfig
@@ -191,6 +192,11 @@ class WorkerConfig:
         return not (self.queues or self.leader_election_disabled) and bool(
             self.periodic_jobs or self.maintenance_services
         )
+
+    @property
+    def control_poll_interval(self) -> float:
+        """Seconds within which a cancellation or a pause is seen that no notification told of."""
+        return CONTROL_POLL_SECONDS
 
     def checked_queue(self, name: str, given: QueueConfig | int) -> QueueConfig:
         """Return the configuration of a queue, given as one or as its number of slots.

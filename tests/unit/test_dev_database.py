@@ -129,6 +129,14 @@ def test_the_explicit_url_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert next(dev_database._servers()) == ("RIVER_TEST_DATABASE_URL", "postgresql://somebody@elsewhere/db")
 
 
+def test_named_programs_win_over_a_server_that_happens_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who sets RIVER_PG_BIN wants that version of Postgres."""
+    monkeypatch.delenv("RIVER_TEST_DATABASE_URL", raising=False)
+    monkeypatch.setenv("RIVER_PG_BIN", "/somewhere/17/bin")
+    assert list(dev_database._servers()) == []
+    assert next(dev_database.installations()) == ("RIVER_PG_BIN", Path("/somewhere/17/bin"))
+
+
 def test_a_directory_without_programs_is_named(no_servers: None, tmp_path: Path) -> None:
     """A wrong RIVER_PG_BIN says which programs are missing there."""
     with pytest.raises(UnusableError, match="initdb, pg_ctl, postgres"):

@@ -84,7 +84,9 @@ class Celery:
         if config_source is not None:
             self.conf.use_source(config_source, silent=False, namespace=namespace)
         self.runtime = Runtime(
-            lambda: database.open_database(self.conf), lambda: self.conf.river_queue_names == "lenient"
+            lambda: database.open_database(self.conf),
+            lambda: self.conf.river_queue_names == "lenient",
+            lambda: bool(self.conf.river_poll_only),
         )
         self.backend = RowBackend(self)
         if set_as_current:

@@ -37,7 +37,8 @@ def open_database(conf: Settings) -> Driver:
     url = database_url(conf)
     _check_result_backend(conf.result_backend, url)
     schema = conf.river_schema or os.environ.get("RIVER_SCHEMA", "")
-    return open_driver(url, schema=schema)
+    listen_url = conf.river_listen_url or os.environ.get("RIVER_LISTEN_URL")
+    return open_driver(url, schema=schema, listen_url=_without_driver(listen_url) if listen_url else None)
 
 
 def database_url(conf: Settings) -> str:

@@ -30,6 +30,8 @@ HONOURED: dict[str, Any] = {
     "river_database_url": None,
     "river_driver": None,
     "river_enqueue_in": "ambient",
+    "river_listen_url": None,
+    "river_poll_only": False,
     "river_queue_names": "lenient",
     "river_refresh_attempts_after": 600.0,
     "river_schema": "",

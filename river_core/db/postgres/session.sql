@@ -11,3 +11,15 @@ SELECT current_schema();
 SELECT (SELECT system_identifier FROM pg_control_system()), oid::bigint
 FROM pg_database
 WHERE datname = current_database();
+
+-- name: session_facts
+-- Which process answers, another one than greeted us where a pooler stands between, and whether
+-- statements are READ COMMITTED when nothing is said.
+SELECT pg_backend_pid(), current_setting('default_transaction_isolation') = 'read committed';
+
+-- name: session_stays_idle
+-- Lets a listening session be idle for as long as it likes, whatever is set for its role.
+SELECT set_config(name, '0', false)
+FROM pg_settings
+WHERE name = 'idle_session_timeout'
+  AND setting <> '0';
