@@ -23,6 +23,10 @@ from river_core.task import Job
 
 CANCEL_MARK = "cancel_attempted_at"
 REMOTE_CANCEL = "job cancelled remotely"
+NEVER_CLAIMED = (
+    ": a job that was made up for a test is in no database; insert it, and work it by "
+    "river_core.testing.TestWorker"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ def _locked(connection: Connection, driver: Driver, key: AttemptKey) -> str:
     """Lock the row of an attempt that still runs and return its metadata."""
     found = connection.fetch(job_tx.job_lock_attempt(driver.sql, key.job_id))
     if not found:
-        raise NotFoundError(f"there is no job {key.job_id}")
+        raise NotFoundError(f"there is no job {key.job_id}{'' if key.client_id else NEVER_CLAIMED}")
     state, attempt, claimed_by, metadata = found[0]
     if (state, attempt, claimed_by) != (JobState.RUNNING.value, key.attempt, key.client_id):
         raise _moved_on(key)

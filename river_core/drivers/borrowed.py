@@ -66,7 +66,7 @@ def borrow(raw: Any, vendor: str, own_type: str) -> Borrowed:
     Raises AmbientTransactionError for an object that no driver joins or a failed transaction,
     AwaitedTransactionError for an async session outside `run_sync`, OtherDatabaseError for another kind.
     """
-    borrowed = _recognised(raw)
+    borrowed = recognised(raw)
     if borrowed is None:
         name = "Postgres" if vendor == POSTGRES else "SQLite"
         raise AmbientTransactionError(
@@ -88,7 +88,7 @@ def borrow(raw: Any, vendor: str, own_type: str) -> Borrowed:
 
 def owner_of(raw: Any) -> Owner:
     """Return what calls back around the commit of `raw`; AmbientTransactionError where nothing does."""
-    root = _library(raw)
+    root = library_of(raw)
     if root == "sqlalchemy":
         from river_core.drivers.sqlalchemy import owner  # only the library in use is imported
 
@@ -156,8 +156,9 @@ def _plain(value: Any) -> Any:
     return bytes(value) if isinstance(value, memoryview) else value
 
 
-def _recognised(raw: Any) -> Borrowed | None:
-    root = _library(raw)
+def recognised(raw: Any) -> Borrowed | None:
+    """Return a connection of SQLAlchemy or Django, borrowed; None for any other object."""
+    root = library_of(raw)
     if root == "sqlalchemy":
         from river_core.drivers.sqlalchemy_adopted import adopt  # only the library in use is imported
 
@@ -169,9 +170,10 @@ def _recognised(raw: Any) -> Borrowed | None:
     return None
 
 
-def _library(raw: Any) -> str | None:
+def library_of(raw: Any, *libraries: str) -> str | None:
+    """Return which of `libraries`, SQLAlchemy and Django unless named, has a class of this object."""
     roots = {parent.__module__.partition(".")[0] for parent in type(raw).__mro__}
-    return next((name for name in ("sqlalchemy", "django") if name in roots), None)
+    return next((name for name in libraries or ("sqlalchemy", "django") if name in roots), None)
 
 
 def is_transactional(library_connection: Any) -> bool:

@@ -131,6 +131,13 @@ class Completer(Service):
         """How many outcomes were given up when the completer stopped."""
         return self._lost
 
+    def write_now(self, completion: Completion) -> bool:
+        """Write one completion in the calling thread; return whether it could be.
+
+        Raises OperationalError when the database does not answer.
+        """
+        return not self._write([completion])
+
     def run(self) -> None:
         """Write until stopped; then write what is left, for as long as its patience lasts."""
         while not self.stopping:

@@ -1,0 +1,36 @@
+-- name: job_get_by_kind_many
+-- All jobs of @kinds, an array, in order of id.
+SELECT /* INCLUDE: job_columns */
+FROM /* TEMPLATE: schema */river_job
+WHERE kind = ANY (@kinds::text::text[])
+ORDER BY id;
+
+-- name: job_count_by_kind
+-- How many jobs there are of each kind, the most frequent kinds first, @limit of them.
+SELECT kind, count(*)
+FROM /* TEMPLATE: schema */river_job
+GROUP BY kind
+ORDER BY count(*) DESC, kind
+LIMIT @limit::bigint;
+
+-- name: job_next_to_work
+-- The id of the first due job that does not run, of @queue or of all: due by @now, a test's own clock, or by the
+-- later of @at, the client's clock, and the database's. A transaction's now() stands still, so it does not count.
+SELECT id
+FROM /* TEMPLATE: schema */river_job
+WHERE state IN ('available', 'retryable', 'scheduled')
+  AND scheduled_at <= coalesce(@now::text::timestamptz, greatest(@at::text::timestamptz, clock_timestamp()))
+  AND (@queue::text IS NULL OR queue = @queue::text)
+ORDER BY priority, scheduled_at, id
+LIMIT 1;
+
+-- name: job_start
+-- Claims the job @id for a test whatever its time is; no row where it runs or is final.
+WITH due AS MATERIALIZED (
+    SELECT id
+    FROM /* TEMPLATE: schema */river_job
+    WHERE id = @id::bigint
+      AND state IN ('available', 'pending', 'retryable', 'scheduled')
+    FOR UPDATE
+)
+/* INCLUDE: claim_due */;

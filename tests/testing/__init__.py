@@ -1,0 +1,1 @@
+"""The helpers for tests of applications, tested as those use them."""
