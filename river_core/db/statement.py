@@ -81,14 +81,16 @@ class Sql:
             return moment.isoformat()
         return sqlite_time(moment)
 
-    def array(self, values: Iterable[str | int]) -> str:
+    def array(self, values: Iterable[str | int | None]) -> str:
         """Return values as the text of an array: a literal of Postgres, whose planner reads it, or JSON."""
         if self.dialect is Dialect.SQLITE:
             return json.dumps(list(values), ensure_ascii=False)
         return "{" + ",".join(_array_element(value) for value in values) + "}"
 
 
-def _array_element(value: str | int) -> str:
+def _array_element(value: str | int | None) -> str:
+    if value is None:
+        return "NULL"
     if isinstance(value, int):
         return str(int(value))
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from river_core.db import jobs
-from river_core.db.statement import Parameter, Sql, Statement
-from river_core.job import JobRow
+from river_core.db.statement import Dialect, Parameter, Sql, Statement
+from river_core.job import JobRow, JobState
 from river_core.outcome import StateChange
 
 Row = Sequence[Any]
@@ -19,8 +19,7 @@ ANY_ATTEMPTS = -(2**62)
 """No job has so few attempts left that a claim with this `spare` passes it by."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptChange:
+class AttemptChange(NamedTuple):
     """The end of one attempt: which row, which attempt of it, and what is written."""
 
     job_id: int
@@ -85,6 +84,44 @@ def job_lock_running_many(sql: Sql, client_id: str, changes: Iterable[AttemptCha
     return sql.statement("job_lock_running_many", client_id=client_id, outcomes=json.dumps(keys))
 
 
+def is_success(change: StateChange) -> bool:
+    """Tell whether a change is one that `job_set_completed_if_running_many` can write."""
+    return change.state is JobState.COMPLETED and change.error is None and not change.follow_ups
+
+
+def job_set_completed_if_running_many(
+    sql: Sql, client_id: str, changes: Sequence[AttemptChange], payload: str | None = None
+) -> Statement:
+    """Complete many running attempts, whose changes are successes; returns the ids of those that still ran.
+
+    On Postgres also notify `river_python_done` with `payload`, if any. Raises TypeError or ValueError when a
+    metadata value cannot be written as JSON.
+    """
+    if sql.dialect is Dialect.SQLITE:
+        documents = [_document(sql, item) for item in changes]
+        return sql.statement(
+            "job_set_completed_if_running_many", client_id=client_id, outcomes=_encoded(documents)
+        )
+    return sql.statement(
+        "job_set_completed_if_running_many",
+        client_id=client_id,
+        ids=sql.array([item.job_id for item in changes]),
+        attempts=sql.array([item.attempt for item in changes]),
+        finalized_at=sql.array([sql.time(item.change.finalized_at) for item in changes]),
+        metadata=sql.array([_metadata(item.change) for item in changes]),
+        payload=payload,
+        schema=sql.schema or None,
+    )
+
+
+def _metadata(change: StateChange) -> str | None:
+    return _encoded(change.metadata) if change.metadata else None
+
+
+def _encoded(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
 def job_set_state_if_running_many(
     sql: Sql, client_id: str, changes: Iterable[AttemptChange], payload: str | None = None
 ) -> Statement:
@@ -96,7 +133,7 @@ def job_set_state_if_running_many(
     return sql.statement(
         "job_set_state_if_running_many",
         client_id=client_id,
-        outcomes=json.dumps(documents, allow_nan=False, separators=(",", ":")),
+        outcomes=_encoded(documents),
         payload=payload,
         schema=sql.schema or None,
     )

@@ -2,71 +2,36 @@
 
 There is no timer: whatever finished while the last statement ran is written by the next one, so an
 idle job does not wait and batches grow with the load. The completer knows batches, retries and
-back-pressure; why an attempt ended the way it did is the executor's.
+back-pressure; why an attempt ended the way it did is the executor's, what is sent the writer's.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
 
-from river_core.db import job_tx, notifications, work
-from river_core.db.statement import Dialect
-from river_core.db.work import AttemptChange
-from river_core.drivers.base import Connection, Driver
 from river_core.errors import DatabaseError, MissingSchemaError, OperationalError
-from river_core.inserting import InsertNotifyLimiter, insert_many
 from river_core.job import JobRow, JobState
-from river_core.notifier import TOPIC_DONE
 from river_core.outcome import StateChange
 from river_core.service import Service
+from river_core.worker.completion import Completion
 from river_core.worker.events import EventKind
+from river_core.worker.outcome_writer import OutcomeWriter
 
 MAX_BATCH_ROWS = 5_000
 HOLD_ABOVE = 10_000
 RESUME_BELOW = 5_000
-MAX_PAYLOAD_BYTES = 7_000
-MORE_PAYLOAD = '{"more":true}'
 STATEMENT_TRIES = 3
 DRAIN_SECONDS = 20.0
 DRAIN_PAUSE_SECONDS = 0.2
 RETRY_REFUSED_SECONDS = 10.0
-MAX_OUTCOMES_CHARACTERS = 128 * 1024 * 1024
-"""More than this in one statement is refused here: Postgres would drop the connection, as in an outage."""
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """One finished attempt on its way to the database."""
-
-    row: JobRow
-    change: StateChange
-    decided: EventKind
-    ran: tuple[datetime, datetime] | None = None
-    """When the attempt began and ended."""
-
-
-class Deletion(Completion):
-    """A success whose row is deleted instead of completed."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CompletedInTx(Completion):
-    """The end of an attempt whose row the task has completed itself; `snapshot` is what it wrote."""
-
-    snapshot: JobRow | None = None
 
 
 Reject = Callable[[JobRow, BaseException], StateChange]
@@ -76,28 +41,16 @@ Written = Callable[[Sequence[Completion], dict[int, JobState]], None]
 class Completer(Service):
     """Collects completions from all slots and writes them on a connection of its own."""
 
-    def __init__(
-        self,
-        driver: Driver,
-        client_id: str,
-        limiter: InsertNotifyLimiter,
-        reject: Reject,
-        written: Written,
-        notify_kind: str | None = None,
-    ) -> None:
-        """Write for `client_id`.
+    def __init__(self, writer: OutcomeWriter, reject: Reject, written: Written) -> None:
+        """Write by `writer`.
 
         `reject` decides again for an outcome that the database refused; `written` is told of each
-        batch and the states that it left; ids of jobs of `notify_kind` are announced on
-        `river_python_done`.
+        batch and the states that it left.
         """
         super().__init__("river-completer")
-        self._driver = driver
-        self._client_id = client_id
-        self._limiter = limiter
+        self._writer = writer
         self._reject = reject
         self._written = written
-        self._notify_kind = notify_kind
         self._waiting: deque[Completion] = deque()
         self._refused: list[Completion] = []
         self._retry_refused_at = 0.0
@@ -242,80 +195,7 @@ class Completer(Service):
             sleep=self._rest,
             reraise=True,
         )
-        return retrying(self._write_once, batch)
+        return retrying(self._writer.write, batch)
 
     def _rest(self, seconds: int | float) -> None:
         self.pause(seconds)
-
-    def _write_once(self, batch: Sequence[Completion]) -> dict[int, JobState]:
-        payload = self._payload(batch)
-        with self._driver.connect() as connection:
-            if self._is_one_statement(batch):
-                return self._set_states(connection, [_attempt_change(item) for item in batch], payload)
-            with connection.transaction():
-                changes = self._insert_follow_ups(connection, batch)
-                self._delete(connection, batch)
-                states = self._set_states(connection, changes, payload)
-                self._put_in_outbox(connection, payload)
-            return states
-
-    def _is_one_statement(self, batch: Sequence[Completion]) -> bool:
-        postgres = self._driver.sql.dialect is Dialect.POSTGRES
-        return postgres and not any(item.change.follow_ups or type(item) is Deletion for item in batch)
-
-    def _delete(self, connection: Connection, batch: Sequence[Completion]) -> None:
-        """Delete rows that are still these attempts; what is written for them after that finds none."""
-        deletions = [_attempt_change(item) for item in batch if type(item) is Deletion]
-        if deletions:
-            sql = self._driver.sql
-            connection.fetch(job_tx.job_delete_running_many(sql, self._client_id, deletions))
-
-    def _set_states(
-        self, connection: Connection, changes: Sequence[AttemptChange], payload: str | None
-    ) -> dict[int, JobState]:
-        sql = self._driver.sql
-        statement = work.job_set_state_if_running_many(sql, self._client_id, changes, payload)
-        size = len(str(statement.parameters["outcomes"]))
-        if size > MAX_OUTCOMES_CHARACTERS:
-            raise ValueError(f"outcomes of {size} characters are too large for one statement")
-        return {row[0]: JobState(row[1]) for row in connection.fetch(statement) if row[0] is not None}
-
-    def _insert_follow_ups(self, connection: Connection, batch: Sequence[Completion]) -> list[AttemptChange]:
-        """Insert the rows that belong to outcomes, for those attempts that are still running ones."""
-        owners = [item for item in batch if item.change.follow_ups]
-        if not owners:
-            return [_attempt_change(item) for item in batch]
-        sql = self._driver.sql
-        statement = work.job_lock_running_many(
-            sql, self._client_id, [_attempt_change(item) for item in owners]
-        )
-        running = {row[0] for row in connection.fetch(statement)}
-        owners = [item for item in owners if item.row.id in running]
-        params = [follow_up.params for item in owners for follow_up in item.change.follow_ups]
-        results = iter(insert_many(connection, sql, params, self._limiter.allowed(params)) if params else ())
-        links: dict[int, dict[str, int]] = {}
-        for item in owners:
-            for follow_up in item.change.follow_ups:
-                inserted = next(results)
-                if follow_up.metadata_key is not None:
-                    links.setdefault(item.row.id, {})[follow_up.metadata_key] = inserted.job.id
-        return [_attempt_change(item, links.get(item.row.id)) for item in batch]
-
-    def _put_in_outbox(self, connection: Connection, payload: str | None) -> None:
-        sql = self._driver.sql
-        if payload is not None and sql.dialect is Dialect.SQLITE:
-            connection.fetch(notifications.notify_many(sql, TOPIC_DONE, [payload]))
-
-    def _payload(self, batch: Sequence[Completion]) -> str | None:
-        ids = [item.row.id for item in batch if item.row.kind == self._notify_kind]
-        if not ids:
-            return None
-        payload = json.dumps({"ids": ids}, separators=(",", ":"))
-        return payload if len(payload) <= MAX_PAYLOAD_BYTES else MORE_PAYLOAD
-
-
-def _attempt_change(item: Completion, links: dict[str, int] | None = None) -> AttemptChange:
-    change = item.change
-    if links:
-        change = replace(change, metadata={**change.metadata, **links})
-    return AttemptChange(item.row.id, item.row.attempt, change)

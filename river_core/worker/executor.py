@@ -20,7 +20,7 @@ from river_core.outcome import Completed, Failed, Outcome, StateChange
 from river_core.resumable import STEP_KEY
 from river_core.retry import RetryPolicy
 from river_core.task import Job, Registry, Task
-from river_core.worker.completer import Completion
+from river_core.worker.completion import Completion
 from river_core.worker.events import EventKind
 from river_core.worker.extensions import Extensions
 from river_core.worker.powers import ROLLED_BACK, completed_in_tx, steps_settled

@@ -21,7 +21,7 @@ from river_core.job import JobState
 from river_core.outcome import Failed, Outcome
 from river_core.plugins import FinalizeAction, Hooks, PluginSet, WorkOperation
 from river_core.task import Job, Task
-from river_core.worker.completer import Completion, Deletion
+from river_core.worker.completion import Completion, Deletion
 
 CANCEL = "cancel"
 CANCEL_PREFIX = "JobCancelError: "

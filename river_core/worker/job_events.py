@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from river_core.job import JobRow, JobState
-from river_core.worker.completer import CompletedInTx, Completion
+from river_core.worker.completion import CompletedInTx, Completion
 from river_core.worker.events import Event, JobStatistics, kind_of
 
 SECOND = timedelta(seconds=1)

@@ -21,7 +21,8 @@ from river_core.plugins import PluginSet, overridden
 from river_core.service import Service
 from river_core.task import Registry
 from river_core.worker.attendant import Attendant
-from river_core.worker.completer import DRAIN_SECONDS, Completer, Completion, Written
+from river_core.worker.completer import DRAIN_SECONDS, Completer, Written
+from river_core.worker.completion import Completion
 from river_core.worker.config import WorkerConfig
 from river_core.worker.elector import Elector
 from river_core.worker.events import EventBus
@@ -32,6 +33,7 @@ from river_core.worker.liveness import LivenessLock, lockable
 from river_core.worker.main_thread import MainThreadSlots
 from river_core.worker.maintenance.group import MaintenanceServices
 from river_core.worker.orphans import OrphanWatch
+from river_core.worker.outcome_writer import OutcomeWriter
 from river_core.worker.producer import Producer, QueueConfig
 from river_core.worker.producers import Producers
 from river_core.worker.recovery import Recovery
@@ -71,7 +73,9 @@ class Parts:
         self.stuck = StuckJobs(config.job_stuck_threshold, config.job_stuck_handler)
         self._tell = context.written
         self.completer = Completer(
-            driver, self.id, context.limiter, self.executor.rejected, self._written, config.notify_kind
+            OutcomeWriter(driver, self.id, context.limiter, config.notify_kind),
+            self.executor.rejected,
+            self._written,
         )
         self.lock = LivenessLock(driver, self.id, self.interrupt_all)
         self.producers = self._producers(context)

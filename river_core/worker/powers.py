@@ -12,7 +12,7 @@ from river_core.job import JobRow, JobState
 from river_core.outcome import Completed, Failed, Outcome, StateChange
 from river_core.resumable import STEP_KEY, missing_step
 from river_core.task import Job, TxCompletion
-from river_core.worker.completer import CompletedInTx
+from river_core.worker.completion import CompletedInTx
 from river_core.worker.events import EventKind
 
 

@@ -16,7 +16,7 @@ from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutErr
 from river_core.job import JobRow
 from river_core.task import Inserter, Job
 from river_core.worker.ahead import WORK_SECONDS, AheadBudget
-from river_core.worker.completer import Completion
+from river_core.worker.completion import Completion
 from river_core.worker.events import EventKind
 from river_core.worker.executor import Executor
 from river_core.worker.running_job import RunningJob

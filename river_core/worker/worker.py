@@ -19,7 +19,7 @@ from river_core.inserting import InsertNotifyLimiter
 from river_core.job import JobRow, JobState
 from river_core.periodic import PeriodicJobs
 from river_core.task import Registry
-from river_core.worker.completer import Completion
+from river_core.worker.completion import Completion
 from river_core.worker.config import WorkerConfig
 from river_core.worker.events import EventBus
 from river_core.worker.job_events import job_events, rows_to_read

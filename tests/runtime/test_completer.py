@@ -13,6 +13,7 @@ import pytest
 from river_core.clock import SystemClock
 from river_core.db import jobs, work
 from river_core.db.statement import Dialect, Statement
+from river_core.db.work import AttemptChange
 from river_core.drivers.base import Connection, Driver, Row
 from river_core.errors import OperationalError
 from river_core.insert import InsertParams
@@ -21,9 +22,11 @@ from river_core.job import JobRow, JobState
 from river_core.outcome import FollowUp, set_completed, set_error, set_interrupted
 from river_core.retry import DefaultRetryPolicy
 from river_core.task import Registry
-from river_core.worker.completer import Completer, Completion
+from river_core.worker.completer import Completer
+from river_core.worker.completion import Completion
 from river_core.worker.events import EventKind
 from river_core.worker.executor import Executor
+from river_core.worker.outcome_writer import OutcomeWriter
 from tests.runtime.workers import row, wait_for
 
 CLIENT = "completer_test"
@@ -50,7 +53,7 @@ def completing(driver: Driver, batch: list[Completion]) -> Iterator[Completer]:
     """A completer that finds all of `batch` waiting when it starts, so that it is one flush."""
     executor = Executor(Registry(), DefaultRetryPolicy(), SystemClock(), None)
     completer = Completer(
-        driver, CLIENT, InsertNotifyLimiter(), executor.rejected, lambda batch, states: None
+        OutcomeWriter(driver, CLIENT, InsertNotifyLimiter()), executor.rejected, lambda batch, states: None
     )
     for completion in batch:
         completer.put(completion)
@@ -114,6 +117,26 @@ def test_one_flush_is_one_statement(driver: Driver) -> None:
     watched = Watched(driver)
     flush(watched, [done(job) for job in claimed(driver, 500)])  # type: ignore[arg-type]  # wraps a Driver
     assert states(driver) == {"completed": 500}
+    assert watched.names["job_set_completed_if_running_many"] == 1
+    assert watched.names["job_set_state_if_running_many"] == 0
+
+
+def test_a_mixed_flush_is_two_statements(driver: Driver) -> None:
+    """Successes are written together, and together whatever else there is; rows that were lost are left."""
+    watched = Watched(driver)
+    good, bad, lost, kept = claimed(driver, 4)
+    with driver.connect() as connection:
+        connection.fetch(
+            work.job_set_state_if_running_many(
+                driver.sql, CLIENT, [AttemptChange(lost.id, 1, set_interrupted(datetime.now(UTC), 0, {}))]
+            )
+        )
+    failed = Completion(bad, set_interrupted(datetime.now(UTC), 0, {"seen": 1}), EventKind.JOB_INTERRUPTED)
+    flush(watched, [done(kept, output={"a": 'say "x" \\'}), failed, done(lost), done(good)])  # type: ignore[arg-type]
+    assert states(driver) == {"completed": 2, "available": 2}
+    assert row(driver, kept.id).metadata == {"output": {"a": 'say "x" \\'}}
+    assert row(driver, bad.id).metadata == {"seen": 1}
+    assert watched.names["job_set_completed_if_running_many"] == 1
     assert watched.names["job_set_state_if_running_many"] == 1
 
 
@@ -182,7 +205,9 @@ def test_another_clients_claim_is_left_alone(driver: Driver) -> None:
     [job] = claimed(driver, 1)
     executor = Executor(Registry(), DefaultRetryPolicy(), SystemClock(), None)
     completer = Completer(
-        driver, "someone_else", InsertNotifyLimiter(), executor.rejected, lambda batch, states: None
+        OutcomeWriter(driver, "someone_else", InsertNotifyLimiter()),
+        executor.rejected,
+        lambda batch, states: None,
     )
     completer.put(done(job))
     completer.start()
@@ -287,7 +312,7 @@ def test_outcomes_too_large_for_a_statement_fail_alone(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Postgres would drop the connection, which looks like an outage and would be tried for ever."""
-    monkeypatch.setattr("river_core.worker.completer.MAX_OUTCOMES_CHARACTERS", 10_000)
+    monkeypatch.setattr("river_core.worker.outcome_writer.MAX_OUTCOMES_CHARACTERS", 10_000)
     batch = [done(job) for job in claimed(driver, 20)]
     batch[7] = done(batch[7].row, output="x" * 20_000)
     flush(driver, batch)
@@ -315,4 +340,4 @@ def test_a_refused_outcome_is_not_tried_again_with_each_batch(driver: Driver) ->
         for number, job in enumerate(others, 2):
             completer.put(done(job))
             wait_for(lambda number=number: states(driver)["completed"] >= number, "the next outcome")
-    assert watched.names["job_set_state_if_running_many"] < 2 * len(others)
+    assert watched.names["job_set_completed_if_running_many"] < 2 * len(others)

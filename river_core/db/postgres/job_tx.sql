@@ -36,8 +36,6 @@ RETURNING id;
 -- Deletes the rows of @outcomes that are still this client's running attempts.
 DELETE FROM /* TEMPLATE: schema */river_job
 USING jsonb_to_recordset(@outcomes::text::jsonb) AS outcome (id bigint, attempt int)
-WHERE river_job.id = outcome.id
-  AND river_job.state = 'running'
-  AND river_job.attempt = outcome.attempt
-  AND river_job.attempted_by[array_upper(river_job.attempted_by, 1)] = @client_id::text
+WHERE river_job.id = ANY (ARRAY[outcome.id])
+  AND /* INCLUDE: job_is_attempt */
 RETURNING river_job.id;

@@ -37,6 +37,8 @@ WITH due AS MATERIALIZED (
 -- name: claim_due
 -- Fragment: marks the rows of `due` as running for this client; attempted_by keeps the last 100 names. When
 -- fewer than @limit were due, a last row without an id tells in how many seconds the next one will be.
+-- Rows are looked up by `= ANY (ARRAY[...])` because a plain `=` may be planned as a read of the whole table
+-- while statistics are older than the load, as those of a queue mostly are.
 , claimed AS (
     UPDATE /* TEMPLATE: schema */river_job
     SET state = 'running',
@@ -51,7 +53,7 @@ WITH due AS MATERIALIZED (
             @client_id::text
         )
     FROM due
-    WHERE river_job.id = due.id
+    WHERE river_job.id = ANY (ARRAY[due.id])
     RETURNING /* INCLUDE: job_columns */
 )
 SELECT claimed.*, NULL::float8
@@ -81,12 +83,46 @@ FROM generate_series(1, 4) AS level (priority),
 -- Locks, in id order, the rows of @outcomes that are still this client's running attempts.
 SELECT river_job.id
 FROM /* TEMPLATE: schema */river_job
-JOIN jsonb_to_recordset(@outcomes::text::jsonb) AS outcome (id bigint, attempt int) ON outcome.id = river_job.id
-WHERE river_job.state = 'running'
-  AND river_job.attempt = outcome.attempt
-  AND river_job.attempted_by[array_upper(river_job.attempted_by, 1)] = @client_id::text
+JOIN jsonb_to_recordset(@outcomes::text::jsonb) AS outcome (id bigint, attempt int)
+    ON river_job.id = ANY (ARRAY[outcome.id])
+WHERE /* INCLUDE: job_is_attempt */
 ORDER BY river_job.id
 FOR UPDATE OF river_job;
+
+-- name: job_is_attempt
+-- Fragment: whether a row is still this client's running attempt of `outcome`. CASE keeps the planner from joining
+-- by anything but the id, and from walking all running rows.
+CASE
+    WHEN river_job.state = 'running' THEN river_job.attempt = outcome.attempt
+        AND river_job.attempted_by[array_upper(river_job.attempted_by, 1)] = @client_id::text
+    ELSE false
+END;
+
+-- name: job_set_completed_if_running_many
+-- Completes running attempts; the four parameters are arrays with one element an attempt. It is what the next
+-- statement does for mere successes, at two thirds of its price; rows that do not run any more are left to that.
+WITH updated AS (
+    UPDATE /* TEMPLATE: schema */river_job
+    SET state = 'completed',
+        finalized_at = outcome.finalized_at,
+        metadata = CASE
+            WHEN outcome.metadata IS NULL THEN river_job.metadata
+            ELSE river_job.metadata || outcome.metadata
+        END
+    FROM unnest(
+        @ids::text::bigint[],
+        @attempts::text::int[],
+        @finalized_at::text::timestamptz[],
+        @metadata::text::jsonb[]
+    ) AS outcome (id, attempt, finalized_at, metadata)
+    WHERE river_job.id = ANY (ARRAY[outcome.id])
+      AND /* INCLUDE: job_is_attempt */
+    RETURNING river_job.id
+)
+SELECT id FROM updated
+UNION ALL
+SELECT NULL
+FROM (SELECT pg_notify(coalesce(@schema::text, current_schema()) || '.river_python_done', @payload::text) WHERE @payload::text IS NOT NULL) AS sent;
 
 -- name: job_set_state_if_running_many
 -- Writes the ends of many attempts. Only the claim that is still running changes its row; a row that
@@ -106,16 +142,18 @@ WITH outcome AS MATERIALIZED (
     )
 ), owned AS MATERIALIZED (
     SELECT
-        river_job.id,
+        outcome.*,
         river_job.state = 'running' AS running,
         river_job.state = 'running'
             AND outcome.finalized_at IS NULL
             AND jsonb_exists(river_job.metadata, 'cancel_attempted_at') AS cancelling
     FROM /* TEMPLATE: schema */river_job
-    JOIN outcome ON outcome.id = river_job.id
-    WHERE river_job.attempt = outcome.attempt
-      AND river_job.attempted_by[array_upper(river_job.attempted_by, 1)] = @client_id::text
-      AND (river_job.state = 'running' OR river_job.finalized_at IS NOT NULL)
+    JOIN outcome ON river_job.id = ANY (ARRAY[outcome.id])
+    WHERE CASE
+            WHEN river_job.state = 'running' OR river_job.finalized_at IS NOT NULL THEN river_job.attempt = outcome.attempt
+                AND river_job.attempted_by[array_upper(river_job.attempted_by, 1)] = @client_id::text
+            ELSE false
+        END
     ORDER BY river_job.id
     FOR UPDATE OF river_job
 ), updated AS (
@@ -123,32 +161,31 @@ WITH outcome AS MATERIALIZED (
     SET state = CASE
             WHEN NOT owned.running THEN river_job.state
             WHEN owned.cancelling THEN 'cancelled'
-            ELSE outcome.state::/* TEMPLATE: schema */river_job_state
+            ELSE owned.state::/* TEMPLATE: schema */river_job_state
         END,
         finalized_at = CASE
             WHEN NOT owned.running THEN river_job.finalized_at
             WHEN owned.cancelling THEN now()
-            ELSE outcome.finalized_at
+            ELSE owned.finalized_at
         END,
         scheduled_at = CASE
-            WHEN owned.running AND NOT owned.cancelling THEN coalesce(outcome.scheduled_at, river_job.scheduled_at)
+            WHEN owned.running AND NOT owned.cancelling THEN coalesce(owned.scheduled_at, river_job.scheduled_at)
             ELSE river_job.scheduled_at
         END,
         attempt = CASE
-            WHEN owned.running AND NOT owned.cancelling THEN coalesce(outcome.new_attempt, river_job.attempt)
+            WHEN owned.running AND NOT owned.cancelling THEN coalesce(owned.new_attempt, river_job.attempt)
             ELSE river_job.attempt
         END,
         errors = CASE
-            WHEN owned.running AND outcome.error IS NOT NULL THEN array_append(/* INCLUDE: errors_before */, outcome.error)
+            WHEN owned.running AND owned.error IS NOT NULL THEN array_append(/* INCLUDE: errors_before */, owned.error)
             ELSE river_job.errors
         END,
         metadata = CASE
-            WHEN outcome.metadata IS NULL THEN river_job.metadata
-            ELSE river_job.metadata || outcome.metadata
+            WHEN owned.metadata IS NULL THEN river_job.metadata
+            ELSE river_job.metadata || owned.metadata
         END
     FROM owned
-    JOIN outcome ON outcome.id = owned.id
-    WHERE river_job.id = owned.id
+    WHERE river_job.id = ANY (ARRAY[owned.id])
     RETURNING river_job.id, river_job.state::text
 )
 SELECT id, state FROM updated
@@ -160,7 +197,7 @@ FROM (SELECT pg_notify(coalesce(@schema::text, current_schema()) || '.river_pyth
 -- Which of the running jobs @ids (a JSON array) carry a cancellation mark.
 SELECT id
 FROM /* TEMPLATE: schema */river_job
-WHERE id IN (SELECT value::bigint FROM jsonb_array_elements_text(@ids::text::jsonb))
+WHERE id = ANY (ARRAY(SELECT value::bigint FROM jsonb_array_elements_text(@ids::text::jsonb)))
   AND state = 'running'
   AND jsonb_exists(metadata, 'cancel_attempted_at');
 

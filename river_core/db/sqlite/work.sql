@@ -85,6 +85,31 @@ WHERE river_job.state = 'running'
   AND json_extract(river_json(river_job.attempted_by), '$[#-1]') = @client_id
 ORDER BY river_job.id;
 
+-- name: job_set_completed_if_running_many
+-- Completes running attempts. It is what the next statement does for mere successes, at less cost; rows that do
+-- not run any more are left to that.
+WITH outcome AS MATERIALIZED (
+    SELECT
+        json_extract(input.value, '$.id') AS id,
+        json_extract(input.value, '$.attempt') AS attempt,
+        json_extract(input.value, '$.finalized_at') AS finalized_at,
+        json_extract(input.value, '$.metadata') AS metadata
+    FROM json_each(@outcomes) AS input
+)
+UPDATE /* TEMPLATE: schema */river_job
+SET state = 'completed',
+    finalized_at = outcome.finalized_at,
+    metadata = CASE
+        WHEN outcome.metadata IS NULL THEN river_job.metadata
+        ELSE jsonb(river_merge(river_json(river_job.metadata), outcome.metadata))
+    END
+FROM outcome
+WHERE river_job.id = outcome.id
+  AND river_job.state = 'running'
+  AND river_job.attempt = outcome.attempt
+  AND json_extract(river_json(river_job.attempted_by), '$[#-1]') = @client_id
+RETURNING id;
+
 -- name: job_set_state_if_running_many
 -- Writes the ends of many attempts. Only the claim that is still running changes its row; a row that
 -- was finalized meanwhile, in the same attempt, only takes the metadata. A final state wins over a

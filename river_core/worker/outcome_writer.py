@@ -1,0 +1,144 @@
+"""Writes one batch of finished attempts: the statements, and the transaction where it takes several.
+
+On Postgres a batch of mere successes is one statement, and so is one of other ends; rows that belong to an
+outcome, and deletions, join both in one transaction. On SQLite everything is one transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import itemgetter
+
+from river_core.db import job_tx, notifications, work
+from river_core.db.statement import Dialect, Statement
+from river_core.db.work import AttemptChange
+from river_core.drivers.base import Connection, Driver, Row
+from river_core.inserting import InsertNotifyLimiter, insert_many
+from river_core.job import JobState
+from river_core.notifier import TOPIC_DONE
+from river_core.worker.completion import Completion, Deletion
+
+MAX_PAYLOAD_BYTES = 7_000
+MORE_PAYLOAD = '{"more":true}'
+MAX_OUTCOMES_CHARACTERS = 128 * 1024 * 1024
+"""More than this in one statement is refused here: Postgres would drop the connection, as in an outage."""
+
+
+class OutcomeWriter:
+    """Writes batches for one client."""
+
+    def __init__(
+        self, driver: Driver, client_id: str, limiter: InsertNotifyLimiter, notify_kind: str | None = None
+    ) -> None:
+        """Write for `client_id`; ids of jobs of `notify_kind` are announced on `river_python_done`."""
+        self._driver = driver
+        self._client_id = client_id
+        self._limiter = limiter
+        self._notify_kind = notify_kind
+
+    def write(self, batch: Sequence[Completion]) -> dict[int, JobState]:
+        """Write a batch; return the states that it left, by job id.
+
+        Raises DatabaseError, and TypeError or ValueError for what cannot be written as JSON. A batch may be
+        written again after that: what it did write stays as it is.
+        """
+        payload = self._payload(batch)
+        with self._driver.connect() as connection:
+            if self._is_without_rows(batch):
+                return self._set_states(connection, [_attempt_change(item) for item in batch], payload)
+            with connection.transaction():
+                changes = self._insert_follow_ups(connection, batch)
+                self._delete(connection, batch)
+                states = self._set_states(connection, changes, payload)
+                self._put_in_outbox(connection, payload)
+            return states
+
+    def _is_without_rows(self, batch: Sequence[Completion]) -> bool:
+        postgres = self._driver.sql.dialect is Dialect.POSTGRES
+        return postgres and not any(item.change.follow_ups or type(item) is Deletion for item in batch)
+
+    def _delete(self, connection: Connection, batch: Sequence[Completion]) -> None:
+        """Delete rows that are still these attempts; what is written for them after that finds none."""
+        deletions = [_attempt_change(item) for item in batch if type(item) is Deletion]
+        if deletions:
+            sql = self._driver.sql
+            connection.fetch(job_tx.job_delete_running_many(sql, self._client_id, deletions))
+
+    def _set_states(
+        self, connection: Connection, changes: Sequence[AttemptChange], payload: str | None
+    ) -> dict[int, JobState]:
+        """Write successes, then the rest, and with it successes whose rows do not run any more.
+
+        The notification goes with the last statement that is known of beforehand: waiting clients look at
+        once, and must find what it is about.
+        """
+        successes = sorted((item for item in changes if work.is_success(item.change)), key=itemgetter(0))
+        rest = [item for item in changes if not work.is_success(item.change)]
+        states: dict[int, JobState] = {}
+        if successes:
+            with_it, payload = (None, payload) if rest else (payload, None)
+            states = self._complete(connection, successes, with_it)
+            rest.extend(item for item in successes if item.job_id not in states)
+        if rest:
+            sql = self._driver.sql
+            statement = work.job_set_state_if_running_many(sql, self._client_id, rest, payload)
+            found = _fetch(connection, statement)
+            states.update((row[0], JobState(row[1])) for row in found if row[0] is not None)
+        return states
+
+    def _complete(
+        self, connection: Connection, successes: Sequence[AttemptChange], payload: str | None
+    ) -> dict[int, JobState]:
+        sql = self._driver.sql
+        statement = work.job_set_completed_if_running_many(sql, self._client_id, successes, payload)
+        ids = (row[0] for row in _fetch(connection, statement) if row[0] is not None)
+        return dict.fromkeys(ids, JobState.COMPLETED)
+
+    def _insert_follow_ups(self, connection: Connection, batch: Sequence[Completion]) -> list[AttemptChange]:
+        """Insert the rows that belong to outcomes, for those attempts that are still running ones."""
+        owners = [item for item in batch if item.change.follow_ups]
+        if not owners:
+            return [_attempt_change(item) for item in batch]
+        sql = self._driver.sql
+        statement = work.job_lock_running_many(
+            sql, self._client_id, [_attempt_change(item) for item in owners]
+        )
+        running = {row[0] for row in connection.fetch(statement)}
+        owners = [item for item in owners if item.row.id in running]
+        params = [follow_up.params for item in owners for follow_up in item.change.follow_ups]
+        results = iter(insert_many(connection, sql, params, self._limiter.allowed(params)) if params else ())
+        links: dict[int, dict[str, int]] = {}
+        for item in owners:
+            for follow_up in item.change.follow_ups:
+                inserted = next(results)
+                if follow_up.metadata_key is not None:
+                    links.setdefault(item.row.id, {})[follow_up.metadata_key] = inserted.job.id
+        return [_attempt_change(item, links.get(item.row.id)) for item in batch]
+
+    def _put_in_outbox(self, connection: Connection, payload: str | None) -> None:
+        sql = self._driver.sql
+        if payload is not None and sql.dialect is Dialect.SQLITE:
+            connection.fetch(notifications.notify_many(sql, TOPIC_DONE, [payload]))
+
+    def _payload(self, batch: Sequence[Completion]) -> str | None:
+        ids = [item.row.id for item in batch if item.row.kind == self._notify_kind]
+        if not ids:
+            return None
+        payload = json.dumps({"ids": ids}, separators=(",", ":"))
+        return payload if len(payload) <= MAX_PAYLOAD_BYTES else MORE_PAYLOAD
+
+
+def _fetch(connection: Connection, statement: Statement) -> list[Row]:
+    size = sum(len(value) for value in statement.parameters.values() if isinstance(value, str))
+    if size > MAX_OUTCOMES_CHARACTERS:
+        raise ValueError(f"outcomes of {size} characters are too large for one statement")
+    return connection.fetch(statement)
+
+
+def _attempt_change(item: Completion, links: dict[str, int] | None = None) -> AttemptChange:
+    change = item.change
+    if links:
+        change = replace(change, metadata={**change.metadata, **links})
+    return AttemptChange(item.row.id, item.row.attempt, change)
