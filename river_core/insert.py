@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
 from river_core.job import JobRow, JobState
+from river_core.links import Links
 from river_core.unique import UniqueOpts
 
 MAX_ATTEMPTS_DEFAULT = 25
@@ -92,6 +93,8 @@ class InsertParams:
     tags: tuple[str, ...] = field(default=())
     unique_key: bytes | None = None
     unique_states: int | None = None
+    links: Links | None = None
+    """How the row hangs together with others of its batch or with stored ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from river_core.errors import DatabaseError, ValidationError
 from river_core.forking import in_forked_child
 from river_core.insert import InsertParams, InsertResult
 from river_core.job import JobState
+from river_core.linked_insert import has_links, insert_linked
 from river_core.steps import Steps, run
 
 NOTIFY_COOLDOWN_SECONDS = 0.1
@@ -81,7 +82,7 @@ def insert_many(
     if not rows:
         return []
     steps = insert_steps(sql, rows, notify_queues)
-    if sql.dialect is Dialect.POSTGRES:
+    if sql.dialect is Dialect.POSTGRES and not has_links(rows):
         return run(connection, steps)  # one statement, which commits by itself
     with connection.transaction():
         return run(connection, steps)
@@ -93,6 +94,11 @@ def insert_steps(
     """Give the statements of `insert_many`, which must run in one transaction."""
     refuse_repeated_keys(rows)
     payloads = [notifications.insert_payload(queue) for queue in notify_queues]
+    if has_links(rows):
+        results = yield from insert_linked(sql, rows)
+        if payloads:
+            yield notifications.notify_many(sql, notifications.TOPIC_INSERT, payloads)
+        return results
     if sql.dialect is Dialect.POSTGRES:
         return (yield from _insert_on_postgres(sql, rows, payloads))
     results = yield from _insert_on_sqlite(sql, rows)
