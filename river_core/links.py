@@ -26,7 +26,7 @@ DELAY = "python_task_delay"
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Where the end of a job goes: to a waiting row of the same batch, by its name, or to a stored one, by id.
+    """Where the end of a job goes: to a waiting row of the same batch, by name, or to a stored one, by id.
 
     `index` None is for one more part of a stored row; the row then waits for it, too.
     """
