@@ -18,9 +18,17 @@ def job_count_by_kind(sql: Sql, limit: int) -> Statement:
     return sql.statement("job_count_by_kind", limit=limit)
 
 
-def job_next_to_work(sql: Sql, queue: str | None, at: datetime, now: datetime | None) -> Statement:
+def job_next_to_work(
+    sql: Sql, queue: str | None, kinds: Iterable[str] | None, at: datetime, now: datetime | None
+) -> Statement:
     """Ask for the id of the first due job; `now` is a test's own clock, `at` the client's."""
-    return sql.statement("job_next_to_work", queue=queue, at=sql.time(at), now=sql.time(now))
+    return sql.statement(
+        "job_next_to_work",
+        queue=queue,
+        kinds=None if kinds is None else sql.array(kinds),
+        at=sql.time(at),
+        now=sql.time(now),
+    )
 
 
 def job_start(sql: Sql, job_id: int, client_id: str, now: datetime | None) -> Statement:

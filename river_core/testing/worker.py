@@ -27,6 +27,7 @@ from river_core.testing.reach import required_driver
 from river_core.testing.result import WorkResult
 from river_core.worker.config import WorkerConfig
 from river_core.worker.identity import POLL_ONLY, client_id, marked_id
+from river_core.worker.worker import Worker
 
 DRAIN_LIMIT = 100
 
@@ -73,6 +74,14 @@ class TestWorker:
             else client_id(socket.gethostname(), self.config.clock.now(), POLL_ONLY)
         )
 
+    @classmethod
+    def of(cls, worker: Worker, **changes: Any) -> TestWorker:
+        """Return a test worker with the driver, tasks and options of a worker, which need not be started.
+
+        `changes` are options of `WorkerConfig` to be others in the test, as `clock`.
+        """
+        return cls(worker.driver, worker.registry, replace(worker.config, **changes))
+
     def work(
         self, tx: Any, args: JobArgs, insert_opts: InsertOpts | None = None, /, **opts: Any
     ) -> WorkResult:
@@ -98,8 +107,9 @@ class TestWorker:
     def drain(self, tx: Any, *, queue: str | None = None, limit: int = DRAIN_LIMIT) -> list[WorkResult]:
         """Work all due jobs, of one queue or of all, those that jobs insert included; return the results.
 
-        In order of priority, scheduled time and id, at most `limit` attempts. Nothing is waited for: jobs of
-        the future stay, unless a stub clock is moved on. Raises AssertionError when more are due than that.
+        In order of priority, scheduled time and id, at most `limit` attempts; of known kinds alone where the
+        worker has `fetch_only_known_kinds`. Nothing is waited for: jobs of the future stay, unless a stub
+        clock is moved on. Raises AssertionError when more are due than that.
         """
         __tracebackhide__ = True
         if limit < 1:
@@ -140,8 +150,9 @@ class TestWorker:
     def _next(self, client: Client, queue: str | None) -> int | None:
         sql, at = client.driver.sql, client.clock.now()
         now = None if isinstance(client.clock, SystemClock) else at
+        kinds = self.registry.kinds() if self.config.fetch_only_known_kinds else None
         with client.driver.connect() as connection:
-            found = connection.fetch(statements.job_next_to_work(sql, queue, at, now))
+            found = connection.fetch(statements.job_next_to_work(sql, queue, kinds, at, now))
         return int(found[0][0]) if found else None
 
 

@@ -475,6 +475,15 @@ class TestDrain:
         assert {result.outcome for result in worker.drain(tx)} == {"completed"}
         assert order == ["old", "first", "second", "low", "child"]
 
+    def test_kinds_that_are_known(self, driver: Driver, tx: Any) -> None:
+        """With `fetch_only_known_kinds` others stay; without it they fail, as on a worker."""
+        Client(driver).insert_tx(tx, EncodedArgs("strange", "{}"))
+        Client(driver).insert_tx(tx, ONE)
+        results = worker_for(driver, lambda job: None, fetch_only_known_kinds=True).drain(tx)
+        assert [result.job.kind for result in results] == ["one"]
+        [result] = worker_for(driver, lambda job: None).drain(tx)
+        assert isinstance(result.error, UnknownJobKindError)
+
     def test_retries_that_are_due(self, driver: Driver, tx: Any) -> None:
         """A snooze of nothing is due at once; a retry in a second is not."""
         rest = [JobSnoozeError(0), JobSnoozeError(0), ValueError("no")]

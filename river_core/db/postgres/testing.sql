@@ -14,13 +14,14 @@ ORDER BY count(*) DESC, kind
 LIMIT @limit::bigint;
 
 -- name: job_next_to_work
--- The id of the first due job that does not run, of @queue or of all: due by @now, a test's own clock, or by the
+-- The id of the first due job that does not run, of @queue or of all, of @kinds, an array, or of all: due by @now, a test's own clock, or by the
 -- later of @at, the client's clock, and the database's. A transaction's now() stands still, so it does not count.
 SELECT id
 FROM /* TEMPLATE: schema */river_job
 WHERE state IN ('available', 'retryable', 'scheduled')
   AND scheduled_at <= coalesce(@now::text::timestamptz, greatest(@at::text::timestamptz, clock_timestamp()))
   AND (@queue::text IS NULL OR queue = @queue::text)
+  AND (@kinds::text IS NULL OR kind = ANY (@kinds::text::text[]))
 ORDER BY priority, scheduled_at, id
 LIMIT 1;
 

@@ -14,13 +14,14 @@ ORDER BY count(*) DESC, kind
 LIMIT @limit;
 
 -- name: job_next_to_work
--- The id of the first due job that does not run, of @queue or of all: due by @now, a test's own clock, or by the
+-- The id of the first due job that does not run, of @queue or of all, of @kinds, an array, or of all: due by @now, a test's own clock, or by the
 -- later of @at, the client's clock, and the database's.
 SELECT id
 FROM /* TEMPLATE: schema */river_job
 WHERE state IN ('available', 'retryable', 'scheduled')
   AND scheduled_at <= coalesce(@now, max(@at, strftime('%Y-%m-%d %H:%M:%f', 'now')))
   AND (@queue IS NULL OR queue = @queue)
+  AND (@kinds IS NULL OR kind IN (SELECT value FROM json_each(@kinds)))
 ORDER BY priority, scheduled_at, id
 LIMIT 1;
 
