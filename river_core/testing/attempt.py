@@ -22,12 +22,14 @@ from river_core.plugins import PluginSet
 from river_core.task import Job, Registry
 from river_core.testing import describe
 from river_core.testing.result import WorkOutcome, WorkResult, outcome_of
-from river_core.worker.completer import CompletedInTx, Completer, Completion
+from river_core.worker.completer import Completer
+from river_core.worker.completion import CompletedInTx, Completion
 from river_core.worker.config import WorkerConfig
 from river_core.worker.executor import Executor
 from river_core.worker.extensions import Extensions
 from river_core.worker.job_events import job_events
 from river_core.worker.main_thread import MainThreadSlots
+from river_core.worker.outcome_writer import OutcomeWriter
 from river_core.worker.stuck import StuckJobs
 
 LOOK_AGAIN_SECONDS = 0.02
@@ -60,14 +62,9 @@ class Attempt:
         if not self.completions:
             return WorkResult(None, None, self._row(row.id) or row, self.error)
         [completion] = self.completions
-        completer = Completer(
-            self.driver,
-            self.client_id,
-            InsertNotifyLimiter(),
-            executor.rejected,
-            self._written,
-            self.config.notify_kind,
-        )
+        notify_kind = self.config.notify_kind
+        writer = OutcomeWriter(self.driver, self.client_id, InsertNotifyLimiter(), notify_kind)
+        completer = Completer(writer, executor.rejected, self._written)
         try:
             written = completer.write_now(completion)
         except AmbientTransactionError as error:

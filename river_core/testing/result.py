@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from river_core.job import JobRow, JobState
 from river_core.testing import describe
-from river_core.worker.completer import Completion, Deletion
+from river_core.worker.completion import Completion, Deletion
 from river_core.worker.events import EventKind, JobStatistics
 
 
