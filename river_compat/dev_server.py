@@ -1,9 +1,10 @@
 """A temporary Postgres server that lives as long as somebody holds its standard input.
 
-Run as `python -m river_compat.dev_server BIN` it starts the server in BIN on a free port, prints one
-line of JSON (the URL, or why it failed) and waits until its standard input closes. Then it stops the
-server and removes everything. Because a closed pipe is also what remains of a killed parent, nothing
-is left behind in that case either. `river_compat.dev_database` is the one caller.
+Run as `python -m river_compat.dev_server BIN [NAME=VALUE ...]` it starts the server in BIN on a free port,
+with settings of postgresql.conf, prints one line of JSON (the URL, or why it failed) and waits until its
+standard input closes. Then it stops the server and removes everything. Because a closed pipe is also what
+remains of a killed parent, nothing is left behind in that case either. The line `restart` restarts the
+server without a clean shutdown, as after a crash, and is answered like the start.
 """
 
 from __future__ import annotations
@@ -87,6 +88,10 @@ class TemporaryServer:
             with suppress(ServerStartError):  # somebody may take the free port first
                 return self._start_on(free_port())
         return self._start_on(free_port())
+
+    def restart(self) -> None:
+        """Crash the server and start it again at the same address; raises ServerStartError."""
+        self._run("pg_ctl", "-m", "immediate", "-w", "-l", str(self._data / "server.log"), "restart")
 
     def stop(self) -> None:
         """Stop the server without ceremony, since its data goes too, and remove its directory."""
@@ -189,9 +194,14 @@ def main() -> int:
         signal.signal(number, signal.SIG_IGN)
     server: TemporaryServer | None = None
     try:
-        server = TemporaryServer(Path(sys.argv[1]))
-        _report(url=server.start())
-        sys.stdin.read()
+        settings = dict(setting.split("=", 1) for setting in sys.argv[2:])
+        server = TemporaryServer(Path(sys.argv[1]), settings)
+        url = server.start()
+        _report(url=url)
+        for line in sys.stdin:
+            if line == "restart\n":
+                server.restart()
+                _report(url=url)
     except (ServerStartError, OSError, subprocess.SubprocessError) as error:
         _report(error=str(error))
         return 1

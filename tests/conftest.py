@@ -26,7 +26,7 @@ from tests.databases import Database, migrate, session_database, sqlite_problems
 from tests.redis_server import find_redis
 from tests.requirements import missing
 
-OTHER_DATABASES = re.compile(r"(DATABASE_URL$|RIVER_(?!TEST_|PG_)|CELERY_)")
+OTHER_DATABASES = re.compile(r"(DATABASE_URL$|RIVER_(?!TEST_|PG_|GO_)|CELERY_)")
 SERVER = pytest.StashKey[Postgres]()
 
 settings.register_profile("river", deadline=None)  # how long an example takes is no fact about the code

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,6 +75,23 @@ def django_alias(url: str) -> Iterator[Any]:
         wrapper = connections[name]
         wrapper.execute = lambda statement: wrapper.cursor().execute(statement)
         yield wrapper
+
+
+def on_other_databases(fixture: str) -> pytest.MarkDecorator:
+    """Run a test once for each database and library of an application whose own database is not River's."""
+    pairs = [
+        pytest.param(("postgres", "psycopg"), marks=pytest.mark.postgres, id="other-postgres-psycopg"),
+        pytest.param(("postgres", "psycopg2"), marks=pytest.mark.postgres, id="other-postgres-psycopg2"),
+        pytest.param(("sqlite", ""), id="other-sqlite"),
+    ]
+    return pytest.mark.parametrize(fixture, pairs, indirect=True)
+
+
+def other_url(request: pytest.FixtureRequest, database: str, folder: Path) -> str:
+    """Return the URL of that other database."""
+    if database == "postgres":
+        return str(request.getfixturevalue("second_postgres"))
+    return f"sqlite:///{folder}/other.sqlite3"
 
 
 Opener = Callable[[str], AbstractContextManager[Any]]

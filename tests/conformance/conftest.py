@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from river_compat.dev_database import Postgres
 from river_core.drivers.base import Driver
 from tests.conformance.applications import OPENERS
+from tests.databases import session_database
 
 
 @pytest.fixture
@@ -19,3 +21,10 @@ def application(driver: Driver, database_url: str, request: pytest.FixtureReques
     """
     with OPENERS[request.param](database_url) as connection:
         yield connection
+
+
+@pytest.fixture(scope="module")
+def second_postgres(postgres_server: Postgres) -> Iterator[str]:
+    """URL of a database on Postgres that is not River's."""
+    with session_database(postgres_server.url) as database:
+        yield database.url

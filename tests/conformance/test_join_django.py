@@ -26,6 +26,7 @@ from river_core.errors import (
 )
 from river_core.insert import EncodedArgs, InsertParams
 from tests import django_settings
+from tests.conformance.applications import other_url
 from tests.conformance.raw_connections import count_jobs, fetch
 from tests.databases import migrate, with_database
 
@@ -56,10 +57,10 @@ def django_driver(alias: str) -> Iterator[DjangoDriver]:
         yield made
 
 
-@pytest.fixture
-def other(tmp_path: Path) -> Iterator[str]:
-    """A second alias, on a database of its own."""
-    with django_settings.alias("other", f"sqlite:///{tmp_path}/other.sqlite3") as name:
+@pytest.fixture(params=[pytest.param("postgres", marks=pytest.mark.postgres), "sqlite"])
+def other(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A second alias, on a database of its own: another one on Postgres, or a SQLite file."""
+    with django_settings.alias("other", other_url(request, request.param, tmp_path)) as name:
         yield name
 
 
@@ -359,42 +360,92 @@ class TestDriver:
                 assert count_jobs(driver) == 1
 
 
-PSYCOPG2_PROGRAM = """
+PSYCOPG2 = """
 import sys
 sys.modules["psycopg"] = None  # what Django sees where only psycopg2 is installed
 import django.db.backends.postgresql.base
 del sys.modules["psycopg"]
 
+from contextlib import closing
 from tests import django_settings
 django_settings.configure()
 from django.db import connections, transaction
-from river_core import Client, EncodedArgs
+from river_core import Client, EncodedArgs, OtherDatabaseError, join
 from river_core.drivers.django import DjangoDriver
 
-with django_settings.alias("default", sys.argv[1]):
-    driver = DjangoDriver()
+def insert():
+    return client.insert(EncodedArgs("some_kind", "{}")).job
+"""
+JOINING_PROGRAM = f"""{PSYCOPG2}
+with django_settings.alias("default", sys.argv[1]), closing(DjangoDriver()) as driver:
     client = Client(driver)
     with transaction.atomic():
-        job = client.insert(EncodedArgs("some_kind", "{}")).job
+        job = insert()
         assert type(connections["default"].connection).__module__.startswith("psycopg2")
         assert client.job_get(job.id) == job
     with transaction.atomic():
-        client.insert(EncodedArgs("some_kind", "{}"))
+        insert()
         transaction.set_rollback(True)
     assert client.job_get(job.id) == job
-    driver.close()
+"""
+OTHER_DATABASE_PROGRAM = f"""{PSYCOPG2}
+with (
+    django_settings.alias("default", sys.argv[1]),
+    django_settings.alias("other", sys.argv[2]),
+    closing(DjangoDriver()) as driver,
+):
+    client = Client(driver)
+    with transaction.atomic(using="other"):
+        connections["other"].cursor().execute("SELECT 1")
+        assert type(connections["other"].connection).__module__.startswith(sys.argv[3])
+        try:
+            with join(connections["other"]):
+                insert()
+        except OtherDatabaseError:
+            pass
+        else:
+            sys.exit("the other database was joined")
+        assert insert().id == 0
+        transaction.set_rollback(True, using="other")
+    assert client.job_list().jobs == []
+    with transaction.atomic(using="other"):
+        assert insert().id == 0
+        assert client.job_list().jobs == []
+    [row] = client.job_list().jobs
+    with transaction.atomic(using="other"), transaction.atomic():
+        assert insert().id > row.id
 """
 
 
-@pytest.mark.postgres
-def test_django_on_psycopg2(postgres_driver: Driver, postgres_url: str) -> None:
+def run_on_psycopg2(program: str, *arguments: str) -> None:
     """Django takes psycopg 3 wherever it is installed, so a process of its own hides it."""
     ended = subprocess.run(
-        [sys.executable, "-c", PSYCOPG2_PROGRAM, postgres_url],
+        [sys.executable, "-c", program, *arguments],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.postgres
+def test_django_on_psycopg2(postgres_driver: Driver, postgres_url: str) -> None:
+    """A block decides there too."""
+    run_on_psycopg2(JOINING_PROGRAM, postgres_url)
     assert count_jobs(postgres_driver) == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(("database", "module"), [("postgres", "psycopg2"), ("sqlite", "sqlite3")])
+def test_django_on_psycopg2_beside_another_database(
+    postgres_driver: Driver,
+    postgres_url: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    database: str,
+    module: str,
+) -> None:
+    """The row waits for that one's commit, a rollback drops it, joining it is refused."""
+    run_on_psycopg2(OTHER_DATABASE_PROGRAM, postgres_url, other_url(request, database, tmp_path), module)
+    assert count_jobs(postgres_driver) == 2

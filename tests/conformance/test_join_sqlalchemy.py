@@ -32,7 +32,7 @@ from river_core.errors import (
 )
 from river_core.insert import EncodedArgs, InsertManyParams, InsertParams
 from river_core.plugins import Plugin
-from tests.conformance.applications import engine, engine_url
+from tests.conformance.applications import engine, engine_url, on_other_databases, other_url
 from tests.conformance.raw_connections import count_jobs
 
 ARGS = EncodedArgs("some_kind", "{}")
@@ -242,14 +242,17 @@ class TestOtherDatabase:
     """The application's database is not River's."""
 
     @pytest.fixture
-    def elsewhere(self, tmp_path: Path) -> Iterator[sessionmaker[Session]]:
+    def elsewhere(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sessionmaker[Session]]:
         """Watched sessions on another database."""
-        with engine(f"sqlite:///{tmp_path}/other.sqlite3") as made:
+        database, library = request.param
+        with engine(other_url(request, database, tmp_path), library) as made:
+            Base.metadata.drop_all(made)
             Base.metadata.create_all(made)
             found = sessionmaker(made)
             watch(found)
             yield found
 
+    @on_other_databases("elsewhere")
     def test_a_joined_session_is_refused(self, driver: Driver, elsewhere: sessionmaker[Session]) -> None:
         """The row cannot be part of its transaction."""
         with elsewhere() as session, join(session), pytest.raises(OtherDatabaseError):
@@ -257,6 +260,7 @@ class TestOtherDatabase:
         with elsewhere() as session, pytest.raises(OtherDatabaseError):
             Client(driver).insert_tx(session, ARGS)
 
+    @on_other_databases("elsewhere")
     def test_a_watched_session_delays_the_row_until_its_commit(
         self, driver: Driver, elsewhere: sessionmaker[Session], caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -273,12 +277,14 @@ class TestOtherDatabase:
             session.add(Order())
             client.insert_many([InsertManyParams(ARGS), InsertManyParams(ARGS)])
             session.commit()
+            assert session.query(Order).count() == 1
         assert count_jobs(driver) == 3
         assert [record.message for record in caplog.records if "another database" in record.message] == [
             caplog.records[0].message
         ]
 
     @blocking
+    @on_other_databases("elsewhere")
     def test_the_newest_session_on_rivers_database_is_joined(
         self, driver: Driver, sessions: sessionmaker[Session], elsewhere: sessionmaker[Session]
     ) -> None:
