@@ -6,13 +6,14 @@ session, where there is one, else in one of its own.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, TypeVar
 
 from river_core import steps
 from river_core.ambient import joined
 from river_core.clock import Clock
+from river_core.db.statement import Sql
 from river_core.drivers.base import AwaitedConnection, AwaitedDriver
 from river_core.errors import OtherDatabaseError, ValidationError
 from river_core.insert import (
@@ -26,6 +27,7 @@ from river_core.insert import (
 )
 from river_core.insert_options import InsertDefaults
 from river_core.inserting import InsertNotifyLimiter, available_queues, insert_steps
+from river_core.inserting_fast import insert_fast_steps
 from river_core.job import JobRow
 from river_core.row_builder import RowBuilder
 from river_core.steps import Steps, run_awaited
@@ -33,6 +35,7 @@ from river_core.task import Registry
 
 AwaitedEnqueue = Literal["ambient", "own"]
 T = TypeVar("T")
+AwaitedWrite = Callable[[AwaitedConnection, Sql, Sequence[InsertParams], Collection[str]], Awaitable[T]]
 
 
 class AsyncClient:
@@ -78,74 +81,90 @@ class AsyncClient:
         `enqueue="own"` passes a joined or watched transaction by. Raises as `Client.insert` does, and
         OtherDatabaseError where the open transaction is on another database.
         """
-        return (await self._insert(self._rows.one(args, insert_opts, opts), enqueue))[0]
+        return (await self._insert(self._rows.one(args, insert_opts, opts), enqueue, _write))[0]
 
     async def insert_many(
         self, jobs: Sequence[InsertManyParams], *, enqueue: AwaitedEnqueue = "ambient"
     ) -> list[InsertResult]:
         """Insert several jobs, all or none; returns one result for each, in order. Raises as `insert`."""
-        return await self._insert(self._rows.many(jobs), enqueue)
+        return await self._insert(self._rows.many(jobs), enqueue, _write)
 
     async def insert_tx(
         self, connection: Any, args: JobArgs, insert_opts: InsertOpts | None = None, **opts: Any
     ) -> InsertResult:
         """Insert one job inside the open transaction of `connection`, which the caller commits."""
         rows = self._rows.one(args, insert_opts, opts)
-        return (await self._insert_on(await self.driver.adopt(connection), rows))[0]
+        return (await self._insert_on(await self.driver.adopt(connection), rows, _write))[0]
 
     async def insert_many_tx(self, connection: Any, jobs: Sequence[InsertManyParams]) -> list[InsertResult]:
         """Insert several jobs inside the open transaction of `connection`, which the caller commits."""
         rows = self._rows.many(jobs)
-        return await self._insert_on(await self.driver.adopt(connection), rows)
+        return await self._insert_on(await self.driver.adopt(connection), rows, _write)
+
+    async def insert_many_fast(
+        self, jobs: Sequence[InsertManyParams], *, enqueue: AwaitedEnqueue = "ambient"
+    ) -> int:
+        """Insert many jobs without reading them back; returns their number, as `Client.insert_many_fast`."""
+        rows = self._rows.many(jobs)
+        await self._insert(rows, enqueue, _write_fast)
+        return len(rows)
+
+    async def insert_many_fast_tx(self, connection: Any, jobs: Sequence[InsertManyParams]) -> int:
+        """Do the same inside the open transaction of `connection`, which the caller commits."""
+        rows = self._rows.many(jobs)
+        await self._insert_on(await self.driver.adopt(connection), rows, _write_fast)
+        return len(rows)
 
     async def job_get(self, job_id: int) -> JobRow:
         """Return a stored job; raises NotFoundError."""
-        return await self._run(steps.job_get(self.driver.sql, job_id))
+        return await self._run(lambda sql: steps.job_get(sql, job_id))
 
     async def job_cancel(self, job_id: int) -> JobRow:
         """Cancel a job; one that runs is asked to stop, a finished one stays (River: JobCancel)."""
         now = self._rows.clock.now()
-        return await self._run(steps.job_cancel(self.driver.sql, job_id, now, self._rows.now()))
+        return await self._run(lambda sql: steps.job_cancel(sql, job_id, now, self._rows.now()))
 
     async def job_retry(self, job_id: int) -> JobRow:
         """Make a job available now, with an attempt left (River: JobRetry); raises as `Client.job_retry`."""
         now = self._rows.clock.now()
-        return await self._run(steps.job_retry(self.driver.sql, job_id, now, self._rows.now()))
+        return await self._run(lambda sql: steps.job_retry(sql, job_id, now, self._rows.now()))
 
     async def job_delete(self, job_id: int) -> JobRow:
         """Delete a job and return it; raises NotFoundError, or JobRunningError while it runs."""
-        return await self._run(steps.job_delete(self.driver.sql, job_id))
+        return await self._run(lambda sql: steps.job_delete(sql, job_id))
 
     async def close(self) -> None:
         """Close the driver's connections; harmless twice."""
         await self.driver.close()
 
-    async def _insert(self, rows: Sequence[InsertParams], enqueue: AwaitedEnqueue) -> list[InsertResult]:
+    async def _insert(
+        self, rows: Sequence[InsertParams], enqueue: AwaitedEnqueue, write: AwaitedWrite[T]
+    ) -> T:
         if enqueue not in ("ambient", "own"):
             raise ValidationError(
                 f"enqueue must be 'ambient' or 'own', not {enqueue!r}; 'after_commit' is for Client"
             )
         adopted = await self.driver.ambient() if enqueue == "ambient" else None
         if adopted is not None:
-            return await self._insert_on(adopted, rows)
+            return await self._insert_on(adopted, rows, write)
         rows = self._rows.stamped(rows)
         notified = self.limiter.allowed(rows)
         try:
             async with self.driver.connect() as connection:
-                return await run_awaited(connection, insert_steps(self.driver.sql, rows, notified))
+                return await write(connection, self.driver.sql, rows, notified)
         except BaseException:
             self.limiter.forget(notified)
             raise
 
     async def _insert_on(
-        self, adopted: AwaitedConnection, rows: Sequence[InsertParams]
-    ) -> list[InsertResult]:
+        self, adopted: AwaitedConnection, rows: Sequence[InsertParams], write: AwaitedWrite[T]
+    ) -> T:
         rows = self._rows.stamped(rows)
-        return await run_awaited(adopted, insert_steps(self.driver.sql, rows, available_queues(rows)))
+        return await write(adopted, self.driver.sql, rows, available_queues(rows))
 
-    async def _run(self, job_steps: Steps[T]) -> T:
+    async def _run(self, job_steps: Callable[[Sql], Steps[T]]) -> T:
         async with self._connection() as connection, connection.transaction():
-            return await run_awaited(connection, job_steps)
+            return await run_awaited(connection, job_steps(self.driver.sql))
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[AwaitedConnection]:
@@ -160,3 +179,16 @@ class AsyncClient:
             return
         async with self.driver.connect() as own:
             yield own
+
+
+async def _write(
+    connection: AwaitedConnection, sql: Sql, rows: Sequence[InsertParams], notify_queues: Collection[str]
+) -> list[InsertResult]:
+    return await run_awaited(connection, insert_steps(sql, rows, notify_queues))
+
+
+async def _write_fast(
+    connection: AwaitedConnection, sql: Sql, rows: Sequence[InsertParams], notify_queues: Collection[str]
+) -> None:
+    async with connection.transaction():
+        await run_awaited(connection, insert_fast_steps(sql, rows, notify_queues, connection.copies))

@@ -8,19 +8,16 @@ else in one of its own. A client may be used from any thread and goes on after a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from river_core.access import Access
-from river_core.ambient import join, joined
 from river_core.client_jobs import JobCalls
 from river_core.client_leader import LeaderCalls
 from river_core.client_queues import QueueCalls
 from river_core.clock import Clock
-from river_core.deferring import Deferring, deferred_results
 from river_core.drivers.base import Connection, Driver
-from river_core.errors import AwaitedTransactionError, OtherDatabaseError, ValidationError
 from river_core.insert import (
     MAX_ATTEMPTS_DEFAULT,
     QUEUE_DEFAULT,
@@ -31,14 +28,13 @@ from river_core.insert import (
     JobArgs,
 )
 from river_core.insert_options import InsertDefaults
-from river_core.insert_plugins import insert_with_plugins
-from river_core.inserting import InsertNotifyLimiter, available_queues, insert_many
+from river_core.inserter import Enqueue as Enqueue
+from river_core.inserter import InsertContext, Inserter
+from river_core.inserting import InsertNotifyLimiter
 from river_core.plugins import PluginSet
 from river_core.row_builder import RowBuilder, not_empty
 from river_core.task import Registry
 from river_core.trailing import TrailingNotifications
-
-Enqueue = Literal["ambient", "own", "after_commit"]
 
 
 class Client(JobCalls, QueueCalls, LeaderCalls):
@@ -75,10 +71,11 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         defaults = InsertDefaults(queue, max_attempts, lenient_queue_names)
         self._rows = RowBuilder(defaults, None if skip_unknown_job_check else registry, clock)
         given = PluginSet(plugins, registry)
-        self._plugins = given if given.plugins or registry is not None else None
-        self._lenient_queue_names = lenient_queue_names
+        used = given if given.plugins or registry is not None else None
+        context = InsertContext(driver, self._rows, self.limiter, trailing, used, lenient_queue_names)
+        self._inserter = Inserter(context)
+        self._fast_inserter = Inserter(context, fast=True)
         self._access = Access(driver, self._rows.clock)
-        self._deferring = Deferring(driver, self._insert_on, self._insert_own)
 
     def insert(
         self,
@@ -95,29 +92,45 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         AmbientTransactionError or DatabaseError; nothing is written then. Where the row is written later
         (after a commit, or before that of an async session) the result's job has the id 0.
         """
-        return self._insert(self._rows.one(args, insert_opts, opts), enqueue)[0]
+        return self._inserter.insert(self._rows.one(args, insert_opts, opts), enqueue)[0]
 
     def insert_many(
         self, jobs: Sequence[InsertManyParams], *, enqueue: Enqueue = "ambient"
     ) -> list[InsertResult]:
         """Insert several jobs, all or none; returns one result for each, in order. Raises as `insert`."""
-        return self._insert(self._rows.many(jobs), enqueue)
+        return list(self._inserter.insert(self._rows.many(jobs), enqueue))
 
     def insert_tx(
         self, connection: Any, args: JobArgs, insert_opts: InsertOpts | None = None, **opts: Any
     ) -> InsertResult:
         """Insert one job inside the open transaction of `connection`, which the caller commits."""
-        return self._insert_tx(connection, self._rows.one(args, insert_opts, opts))[0]
+        return self._inserter.insert_tx(connection, self._rows.one(args, insert_opts, opts))[0]
 
     def insert_many_tx(self, connection: Any, jobs: Sequence[InsertManyParams]) -> list[InsertResult]:
         """Insert several jobs inside the open transaction of `connection`, which the caller commits."""
-        return self._insert_tx(connection, self._rows.many(jobs))
+        return list(self._inserter.insert_tx(connection, self._rows.many(jobs)))
+
+    def insert_many_fast(self, jobs: Sequence[InsertManyParams], *, enqueue: Enqueue = "ambient") -> int:
+        """Insert many jobs without reading them back, and return their number (River: InsertManyFast).
+
+        On Postgres by COPY, on other databases and libraries by an ordinary insert; all or none. Raises
+        UniqueConflictError where another job holds the unique key of one of them, else as `insert`.
+        Plugins see it as any insert, but there is no `insert_end`, and results have the id 0.
+        """
+        return len(self._fast_inserter.insert(self._rows.many(jobs), enqueue))
+
+    def insert_many_fast_tx(self, connection: Any, jobs: Sequence[InsertManyParams]) -> int:
+        """Do the same inside the open transaction of `connection` (River: InsertManyFastTx).
+
+        On Postgres that transaction can only be rolled back after a UniqueConflictError.
+        """
+        return len(self._fast_inserter.insert_tx(connection, self._rows.many(jobs)))
 
     def insert_params(
         self, rows: Sequence[InsertParams], *, enqueue: Enqueue = "ambient"
     ) -> list[InsertResult]:
         """Insert rows that an adapter has put together; the JSON in them is taken as it is."""
-        return self._insert(self._rows.checked(rows), enqueue)
+        return list(self._inserter.insert(self._rows.checked(rows), enqueue))
 
     def row_to_insert(self, args: JobArgs, insert_opts: InsertOpts | None, now: datetime) -> InsertParams:
         """Return the checked row that an insert of this job would write; nothing is written.
@@ -128,63 +141,11 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
 
     def insert_rows_on(self, connection: Connection, rows: Sequence[InsertParams]) -> list[InsertResult]:
         """Write checked rows in the open transaction of one of the driver's connections."""
-        return self._insert_on(connection, not_empty(list(rows)))
+        return list(self._inserter.insert_on(connection, not_empty(list(rows))))
 
     def close(self) -> None:
         """Close the driver's connections; harmless twice."""
         self.driver.close()
-
-    def _insert(self, rows: Sequence[InsertParams], enqueue: Enqueue) -> list[InsertResult]:
-        if enqueue == "after_commit":
-            return self._insert_after_commit(rows)
-        is_explicit = joined() is not None
-        try:
-            adopted = self._ambient(enqueue)
-        except AwaitedTransactionError as error:
-            self._deferring.before_commit(error.owner, rows, is_explicit)
-            return self._deferred(rows)
-        except OtherDatabaseError:
-            if is_explicit:
-                raise
-            self._deferring.elsewhere(self.driver.open_transaction(), rows)
-            return self._deferred(rows)
-        return self._insert_own(rows) if adopted is None else self._insert_on(adopted, rows)
-
-    def _insert_tx(self, connection: Any, rows: Sequence[InsertParams]) -> list[InsertResult]:
-        try:
-            adopted = self.driver.adopt(connection)
-        except AwaitedTransactionError as error:
-            self._deferring.before_commit(error.owner, rows, is_explicit=True)
-            return self._deferred(rows)
-        return self._insert_on(adopted, rows)
-
-    def _insert_after_commit(self, rows: Sequence[InsertParams]) -> list[InsertResult]:
-        owner = self.driver.open_transaction()
-        if owner is None:
-            return self._insert_own(rows)
-        self._deferring.after_commit(owner, rows)
-        return self._deferred(rows)
-
-    def _deferred(self, rows: Sequence[InsertParams]) -> list[InsertResult]:
-        return deferred_results(rows, self._rows.clock.now())
-
-    def _insert_own(self, rows: Sequence[InsertParams]) -> list[InsertResult]:
-        if self._plugins is not None and self._plugins.any:
-            return self._insert_with_plugins(rows, self._plugins)
-        rows = self._rows.stamped(rows)
-        notified = self.limiter.allowed(rows)
-        try:
-            with self.driver.connect() as connection:
-                results = insert_many(connection, self.driver.sql, rows, notified)
-        except BaseException:
-            self.limiter.forget(notified)
-            raise
-        self._announce_later(available_queues(rows), notified)
-        return results
-
-    def _announce_later(self, queues: Iterable[str], notified: Collection[str]) -> None:
-        if self._trailing is not None:
-            self._trailing.hold(queue for queue in queues if queue not in notified)
 
     @property
     def clock(self) -> Clock:
@@ -195,51 +156,3 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         """Tell the workers now of all jobs that were inserted; for a caller that waits for a result."""
         if self._trailing is not None:
             self._trailing.flush()
-
-    def _insert_on(self, adopted: Connection, rows: Sequence[InsertParams]) -> list[InsertResult]:
-        """Insert on a borrowed connection. When it commits nobody knows, so the limiter is left out."""
-        if self._plugins is not None and self._plugins.any:
-            return self._with_plugins(adopted, rows, available_queues, self._plugins)
-        rows = self._rows.stamped(rows)
-        return insert_many(adopted, self.driver.sql, rows, available_queues(rows))
-
-    def _insert_with_plugins(self, rows: Sequence[InsertParams], plugins: PluginSet) -> list[InsertResult]:
-        available: list[str] = []
-        notified: list[str] = []
-
-        def allowed(last: Sequence[InsertParams]) -> list[str]:
-            available.extend(available_queues(last))
-            notified.extend(self.limiter.allowed(last))
-            return notified
-
-        try:
-            with self.driver.connect() as own, own.transaction():
-                results = self._with_plugins(own, rows, allowed, plugins)
-        except BaseException:
-            self.limiter.forget(notified)
-            raise
-        self._announce_later(available, notified)
-        return results
-
-    def _with_plugins(
-        self,
-        connection: Connection,
-        rows: Sequence[InsertParams],
-        notify: Callable[[Sequence[InsertParams]], list[str]],
-        plugins: PluginSet,
-    ) -> list[InsertResult]:
-        """Insert in the connection's transaction, which is also that of whatever the plugins insert."""
-
-        def write(last: Sequence[InsertParams]) -> list[InsertResult]:
-            last = self._rows.stamped(last)
-            return insert_many(connection, self.driver.sql, last, notify(last))
-
-        with join(connection.raw):
-            return insert_with_plugins(plugins, rows, self._lenient_queue_names, write)
-
-    def _ambient(self, enqueue: Enqueue) -> Connection | None:
-        if enqueue == "own":
-            return None
-        if enqueue != "ambient":
-            raise ValidationError(f"enqueue must be 'ambient', 'own' or 'after_commit', not {enqueue!r}")
-        return self.driver.ambient()

@@ -78,12 +78,31 @@ class Deferring:
             )
 
 
+class UnreadResults(Sequence[InsertResult]):
+    """Results for rows that do not exist yet, or were not read back: their id is 0."""
+
+    def __init__(self, rows: Rows, now: datetime) -> None:
+        """Take the rows; a result is made when it is looked at."""
+        self._rows = rows
+        self._now = now
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return the result of one row, or of a slice of them."""
+        if isinstance(index, slice):
+            return UnreadResults(self._rows[index], self._now)
+        return InsertResult(_unread_row(self._rows[index], self._now))
+
+
 def deferred_results(rows: Rows, now: datetime) -> list[InsertResult]:
     """Return results for rows that do not exist yet: their id is 0, and no unique key was looked up."""
-    return [InsertResult(_deferred_row(row, now)) for row in rows]
+    return list(UnreadResults(rows, now))
 
 
-def _deferred_row(row: InsertParams, now: datetime) -> JobRow:
+def _unread_row(row: InsertParams, now: datetime) -> JobRow:
     return JobRow(
         id=0,
         state=row.state,

@@ -52,12 +52,14 @@ class JobRunningError(RiverError):
 
 
 class UniqueConflictError(RiverError):
-    """The job cannot become available again: another one holds its unique key by now."""
+    """Another job holds the unique key of the one that was to be retried, or inserted the fast way."""
 
-    def __init__(self, job_id: int) -> None:
-        """Keep the id of the job that was to be retried; its row is unchanged."""
+    def __init__(self, job_id: int | None = None) -> None:
+        """Keep the id of the job that was to be retried, whose row is unchanged; None for an insert."""
         super().__init__(
-            f"job {job_id} cannot be retried: another job holds its unique key; the row is unchanged"
+            "nothing was inserted: another job holds the unique key of one of these; insert_many gives it"
+            if job_id is None
+            else f"job {job_id} cannot be retried: another job holds its unique key; the row is unchanged"
         )
         self.job_id = job_id
 

@@ -18,6 +18,8 @@ from river_core.errors import ValidationError
 from river_core.insert import PRIORITY_DEFAULT, InsertOpts, InsertParams, JobArgs
 from river_core.job import JobState
 
+_NO_OPTIONS = InsertOpts()
+
 
 @dataclass(frozen=True, slots=True)
 class InsertDefaults:
@@ -62,7 +64,7 @@ def _unique(params: InsertParams, opts: unique.UniqueOpts, now: datetime) -> Ins
 def _own_opts(args: JobArgs) -> InsertOpts:
     given = getattr(args, "insert_opts", None)
     if given is None:
-        return InsertOpts()
+        return _NO_OPTIONS
     opts = given() if callable(given) else given
     if not isinstance(opts, InsertOpts):
         raise ValidationError(f"insert_opts() of {type(args).__name__} must return InsertOpts, not {opts!r}")
@@ -86,6 +88,8 @@ def _encoded_args(args: JobArgs) -> str:
 
 
 def _encoded_metadata(own: Mapping[str, Any] | None, call: Mapping[str, Any] | None) -> str:
+    if own is None and call is None:
+        return "{}"
     for given in (own, call):
         if given is not None and not isinstance(given, Mapping):
             raise ValidationError(f"metadata takes a dict, not {given!r}")

@@ -16,10 +16,15 @@ Write = Callable[[Sequence[InsertParams]], list[InsertResult]]
 
 
 def insert_with_plugins(
-    plugins: PluginSet, rows: Sequence[InsertParams], lenient_queue_names: bool, write: Write
+    plugins: PluginSet,
+    rows: Sequence[InsertParams],
+    lenient_queue_names: bool,
+    write: Write,
+    are_read: bool = True,
 ) -> list[InsertResult]:
     """Write rows by `write`, with what the plugins of their kinds make of them.
 
+    Where the rows are not read back (`are_read` False), `insert_end` has nothing to see and is not called.
     Raises ValidationError for a row that a plugin has made unfit, and RiverError when a plugin does not
     return the results; the caller rolls back.
     """
@@ -31,6 +36,8 @@ def insert_with_plugins(
             if id(row) not in checked:
                 _check(row, lenient_queue_names)
         results = write(begun)
+        if not are_read:
+            return results
         for row, result in zip(begun, results, strict=True):
             for hook in reversed(plugins.hooks(row.kind).insert_end):
                 hook(result)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from river_core.db import jobs, notifications
-from river_core.db.statement import Dialect, Sql
+from river_core.db import job_inserts, jobs, notifications
+from river_core.db.statement import Dialect, Sql, Statement
 from river_core.drivers.base import Connection, Row
 from river_core.errors import DatabaseError, ValidationError
 from river_core.forking import in_forked_child
@@ -19,7 +19,7 @@ from river_core.steps import Steps, run
 
 NOTIFY_COOLDOWN_SECONDS = 0.1
 DUPLICATE = jobs.COLUMN_COUNT
-"""The column behind the job's own: whether it is a duplicate (Postgres), or the row's nonce (SQLite)."""
+"""The column behind the job's own: whether it is a duplicate, or the row's nonce where that tells."""
 
 
 class InsertNotifyLimiter:
@@ -99,12 +99,15 @@ def insert_steps(
         if payloads:
             yield notifications.notify_many(sql, notifications.TOPIC_INSERT, payloads)
         return results
-    if sql.dialect is Dialect.POSTGRES:
-        return (yield from _insert_on_postgres(sql, rows, payloads))
-    results = yield from _insert_on_sqlite(sql, rows)
-    if payloads:
+    nonces = [job_inserts.fresh_nonce() for _ in rows] if sql.tells_by_nonce else []
+    fetched = yield _insert_statement(sql, rows, nonces, payloads)
+    if payloads and sql.dialect is Dialect.SQLITE:
         yield notifications.notify_many(sql, notifications.TOPIC_INSERT, payloads)
-    return results
+    if nonces:
+        return _results_by_nonce(sql, rows, nonces, fetched)
+    if len(fetched) != len(rows):
+        raise DatabaseError(f"{len(rows)} rows were inserted but {len(fetched)} came back")
+    return [InsertResult(jobs.decode_job(sql, row), row[DUPLICATE]) for row in fetched]
 
 
 def refuse_repeated_keys(rows: Sequence[InsertParams]) -> None:
@@ -121,26 +124,19 @@ def refuse_repeated_keys(rows: Sequence[InsertParams]) -> None:
             )
 
 
-def _insert_on_postgres(
-    sql: Sql, rows: Sequence[InsertParams], payloads: Sequence[str]
-) -> Steps[list[InsertResult]]:
+def _insert_statement(
+    sql: Sql, rows: Sequence[InsertParams], nonces: Sequence[str], payloads: Sequence[str]
+) -> Statement:
     if len(rows) == 1 and len(payloads) <= 1:
-        notification = payloads[0] if payloads else None
-        fetched = yield jobs.job_insert(sql, rows[0], None, notification)
-    else:
-        fetched = yield jobs.job_insert_many(sql, rows, (), payloads)
-    if len(fetched) != len(rows):
-        raise DatabaseError(f"{len(rows)} rows were inserted but {len(fetched)} came back")
-    return [InsertResult(jobs.decode_job(sql, row), bool(row[DUPLICATE])) for row in fetched]
+        nonce, notification = next(iter(nonces), None), next(iter(payloads), None)
+        return job_inserts.job_insert(sql, rows[0], nonce, notification)
+    return job_inserts.job_insert_many(sql, rows, nonces, payloads)
 
 
-def _insert_on_sqlite(sql: Sql, rows: Sequence[InsertParams]) -> Steps[list[InsertResult]]:
+def _results_by_nonce(
+    sql: Sql, rows: Sequence[InsertParams], nonces: Sequence[str], fetched: Sequence[Row]
+) -> list[InsertResult]:
     """Find each result by its nonce or unique key: SQLite promises no order for what RETURNING gives."""
-    nonces = [jobs.fresh_nonce() for _ in rows]
-    if len(rows) == 1:
-        fetched = yield jobs.job_insert(sql, rows[0], nonces[0], None)
-    else:
-        fetched = yield jobs.job_insert_many(sql, rows, nonces, ())
     inserted = {row[DUPLICATE]: row for row in fetched}
     held = _by_unique_key(fetched)
     results = []

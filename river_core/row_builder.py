@@ -54,7 +54,8 @@ class RowBuilder:
 
     def many(self, jobs: Sequence[InsertManyParams]) -> list[InsertParams]:
         """Return a row for each job; raises ValidationError where there is none."""
-        return not_empty([self.row(job.args, job.insert_opts, self.clock.now()) for job in jobs])
+        now = self.clock.now()
+        return not_empty([self.row(job.args, job.insert_opts, now) for job in jobs])
 
     def row(self, args: JobArgs, given: InsertOpts | None, now: datetime) -> InsertParams:
         """Return the row of one job; `now`, aware, decides the period of a unique job."""

@@ -32,14 +32,14 @@ _PERHAPS_UNSTORABLE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 def kind(kind: Any) -> str:
     """Return a kind that the database takes: 1 to 127 characters."""
-    if not isinstance(kind, str) or not 0 < len(kind) <= MAX_NAME_LENGTH or _UNSTORABLE.search(kind):
+    if not isinstance(kind, str) or not 0 < len(kind) <= MAX_NAME_LENGTH or not is_storable(kind):
         raise ValidationError(f"kind {kind!r} must be text of 1 to {MAX_NAME_LENGTH} characters, without NUL")
     return kind
 
 
 def queue(name: Any, lenient: bool = False) -> str:
     """Return a queue's name that River's clients take; `lenient` accepts whatever the database does."""
-    if not isinstance(name, str) or not name or _UNSTORABLE.search(name):
+    if not isinstance(name, str) or not name or not is_storable(name):
         raise ValidationError(f"queue {name!r} must be text of at least one character, without NUL")
     limit = MAX_NAME_LENGTH if lenient else MAX_QUEUE_LENGTH
     if len(name) > limit:
@@ -81,7 +81,7 @@ def in_range(name: str, value: Any, lowest: int, highest: int) -> int:
 def texts(name: str, values: Any) -> tuple[str, ...]:
     """Return texts that the database can compare with; one text alone is a mistake."""
     for value in members(name, values):
-        if not isinstance(value, str) or _UNSTORABLE.search(value):
+        if not isinstance(value, str) or not is_storable(value):
             raise ValidationError(f"{name} takes texts without NUL, not {value!r}")
     return tuple(values)
 
@@ -140,19 +140,29 @@ def state(state: Any) -> JobState:
 def json_object(name: str, text: str) -> None:
     """Raise ValidationError unless `text` is a JSON object that both databases take."""
     try:
-        value = json.loads(text, parse_int=str, parse_float=str, parse_constant=_refuse_constant)
+        value = _decode(text)
     except (ValueError, RecursionError) as error:
         raise ValidationError(f"{name}: this is no JSON: {error}") from error
     if not isinstance(value, dict):
         raise ValidationError(f"{name} must be a JSON object, not {text[:80]}")
-    if _UNSTORABLE.search(text):
+    if not is_storable(text):
         _refuse_character(name)
-    if _PERHAPS_UNSTORABLE.search(text) and any(_UNSTORABLE.search(part) for part in _texts(value)):
+    if "\\u" not in text:
+        return
+    if _PERHAPS_UNSTORABLE.search(text) and not all(is_storable(part) for part in _texts(value)):
         _refuse_character(name)
+
+
+def is_storable(text: str) -> bool:
+    """Tell whether a text has neither NUL nor half of a surrogate pair in it."""
+    return "\x00" not in text and (text.isascii() or not _UNSTORABLE.search(text))
 
 
 def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON number")
+
+
+_decode = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse_constant).decode
 
 
 def _refuse_character(name: str) -> NoReturn:

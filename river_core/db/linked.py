@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from river_core.db import jobs
+from river_core.db.job_inserts import fresh_nonce, with_nonce
 from river_core.db.statement import Dialect, Sql, Statement
 from river_core.insert import InsertParams
 from river_core.job import JobState
@@ -54,9 +54,10 @@ def _document(sql: Sql, job_id: int, row: InsertParams) -> dict[str, Any]:
         "scheduled_at": sql.time(row.scheduled_at),
         "state": row.state.value,
     }
+    nonce = fresh_nonce() if sql.tells_by_nonce else None
     if sql.dialect is Dialect.POSTGRES:
-        return {**document, "tags": list(row.tags)}
-    return {**document, "tags": json.dumps(row.tags), "nonce": jobs.fresh_nonce()}
+        return {**document, "metadata": with_nonce(row.encoded_metadata, nonce), "tags": list(row.tags)}
+    return {**document, "tags": json.dumps(row.tags), "nonce": nonce}
 
 
 def job_lock_waiting_many(sql: Sql, ids: Iterable[int]) -> Statement:

@@ -15,6 +15,7 @@ from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 
+from river_core.db.server import ANY_SERVER, Duplicates, Server
 from river_core.errors import ConfigurationError
 
 Parameter = str | int | float | bytes | None
@@ -49,17 +50,21 @@ class Statement:
     parameters: Mapping[str, Parameter]
     prepared: bool = True
     transactional: bool = True
+    data: str | None = None
+    """What a COPY statement reads, as lines of COPY's text form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sql:
     """The statements of one dialect for one schema.
 
-    An empty schema leaves names to the connection's search_path (SQLite: the main database).
+    An empty schema leaves names to the connection's search_path (SQLite: the main database). `server` is
+    what the driver has learned of a Postgres server.
     """
 
     dialect: Dialect
     schema: str = ""
+    server: Server = ANY_SERVER
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError for a schema name that River's clients refuse."""
@@ -71,7 +76,12 @@ class Sql:
 
     def statement(self, name: str, /, **parameters: Parameter) -> Statement:
         """Return the named statement with its parameters; KeyError for a name that no file has."""
-        return Statement(name, _texts(self.dialect, self.schema)[name], parameters)
+        return Statement(name, _texts(self.dialect, self.schema, self.server)[name], parameters)
+
+    @property
+    def tells_by_nonce(self) -> bool:
+        """Whether every inserted row carries a nonce, by which duplicates are told."""
+        return self.dialect is Dialect.SQLITE or self.server.duplicates is Duplicates.NONCE
 
     def time(self, moment: datetime | None) -> str | None:
         """Return an aware time as the text that this dialect's statements take; None stays None."""
@@ -138,12 +148,26 @@ def as_named(sql: str) -> str:
 
 
 @cache
-def _texts(dialect: Dialect, schema: str) -> dict[str, str]:
+def _texts(dialect: Dialect, schema: str, server: Server = ANY_SERVER) -> dict[str, str]:
+    raw = _folder(dialect.value)
+    if dialect is Dialect.POSTGRES:
+        raw |= _folder(f"{dialect.value}_{server.duplicates}")
+    texts = {name: qualify(_include(text, raw), schema) for name, text in raw.items()}
+    return texts if server.notifies else {name: _silent(text) for name, text in texts.items()}
+
+
+def _folder(name: str) -> dict[str, str]:
+    """Return the statements of a folder; one for a kind of server holds only what is different there."""
     raw: dict[str, str] = {}
-    for entry in sorted(files("river_core.db").joinpath(dialect.value).iterdir(), key=lambda item: item.name):
+    for entry in sorted(files("river_core.db").joinpath(name).iterdir(), key=lambda item: item.name):
         if entry.name.endswith(".sql"):
             raw.update(_split(entry.read_text("utf-8")))
-    return {name: qualify(_include(text, raw), schema) for name, text in raw.items()}
+    return raw
+
+
+def _silent(sql: str) -> str:
+    """Return a statement that notifies nobody, for a server that cannot: concat takes the same arguments."""
+    return sql.replace("pg_notify(", "concat(")
 
 
 def _split(text: str) -> dict[str, str]:

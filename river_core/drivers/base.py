@@ -42,6 +42,11 @@ class Connection(Protocol):
         """Whether the next statement belongs to a transaction, open or begun by that statement."""
         ...
 
+    @property
+    def copies(self) -> bool:
+        """Whether `fetch` takes COPY statements, which have `data`."""
+        ...
+
     def fetch(self, statement: Statement) -> list[Row]:
         """Run a statement and return its rows; an empty list where it returns none."""
         ...
@@ -84,7 +89,8 @@ class Driver(Protocol):
 
     @property
     def sql(self) -> Sql:
-        """The statements of this driver's dialect and schema."""
+        """The statements of this driver's dialect and schema; on Postgres, from the first connection or
+        adopted one on, those of the very server."""
         ...
 
     def connect(self) -> AbstractContextManager[Connection]:
@@ -123,6 +129,11 @@ class Driver(Protocol):
 class AwaitedConnection(Protocol):
     """One connection whose statements are awaited."""
 
+    @property
+    def copies(self) -> bool:
+        """As that of `Connection`."""
+        ...
+
     async def fetch(self, statement: Statement) -> list[Row]:
         """Run a statement and return its rows."""
         ...
@@ -137,7 +148,7 @@ class AwaitedDriver(Protocol):
 
     @property
     def sql(self) -> Sql:
-        """The statements of this driver's dialect and schema."""
+        """As that of `Driver`."""
         ...
 
     def connect(self) -> AbstractAsyncContextManager[AwaitedConnection]:

@@ -24,6 +24,7 @@ from river_core.drivers import sqlite_json
 from river_core.drivers.base import Connection, Driver, Listener
 from river_core.drivers.borrowed import POSTGRES, SQLITE, ambient_connection
 from river_core.drivers.django_adopted import DjangoConnection, has_open_transaction
+from river_core.drivers.learned import LearnedSql
 from river_core.drivers.psycopg import PsycopgDriver
 from river_core.drivers.sqlite import SqliteDriver
 from river_core.errors import ConfigurationError, OtherDatabaseError
@@ -47,7 +48,8 @@ class DjangoDriver:
         if vendor not in (POSTGRES, SQLITE):
             raise ConfigurationError(f"the alias {alias!r} is on {vendor}; River lives on Postgres or SQLite")
         self._alias = alias
-        self._sql = Sql(Dialect.POSTGRES if vendor == POSTGRES else Dialect.SQLITE, schema)
+        self._sqlite = Sql(Dialect.SQLITE, schema) if vendor == SQLITE else None
+        self._learned = LearnedSql(schema)
         self._lock = threading.Lock()
         self._own: Driver | None = None
         self._target: str | None = None
@@ -56,8 +58,8 @@ class DjangoDriver:
 
     @property
     def sql(self) -> Sql:
-        """The statements of the alias's dialect."""
-        return self._sql
+        """The statements of the alias's dialect; on Postgres those of its server once that is known."""
+        return self._sqlite or self._learned.sql
 
     def connect(self) -> AbstractContextManager[Connection]:
         """Lend a connection of our own; raises OperationalError when the database cannot be reached."""
@@ -79,7 +81,7 @@ class DjangoDriver:
         if found is not None:
             return found
         if has_open_transaction(self._alias):
-            return DjangoConnection(self._alias)
+            return self._adopt_own()
         self._refuse_other_alias()
         return None
 
@@ -94,8 +96,14 @@ class DjangoDriver:
     def adopt(self, raw: Any) -> Connection:
         """Adopt a connection; this alias's own is taken as it is."""
         if isinstance(raw, BaseDatabaseWrapper | ConnectionProxy) and raw.alias == self._alias:
-            return DjangoConnection(self._alias)
+            return self._adopt_own()
         return self._driver().adopt(raw)
+
+    def _adopt_own(self) -> DjangoConnection:
+        adopted = DjangoConnection(self._alias)
+        if self._sqlite is None:
+            self._learned.learn(adopted.fetch_unseen)
+        return adopted
 
     def listen(self, topics: Sequence[str]) -> Listener:
         """Open a listener of our own; raises ConfigurationError for a database in memory."""
@@ -111,7 +119,7 @@ class DjangoDriver:
     def _driver(self) -> Driver:
         """Return the driver for where the alias leads now: Django's test runner changes that."""
         wrapper = connections[self._alias]
-        target = _sqlite_path(wrapper) if self._sql.dialect is Dialect.SQLITE else _conninfo(wrapper)
+        target = _conninfo(wrapper) if self._sqlite is None else _sqlite_path(wrapper)
         if target != self._target:
             self.close()
         with self._lock:
@@ -121,8 +129,10 @@ class DjangoDriver:
             return self._own
 
     def _open(self, target: str) -> Driver:
-        if self._sql.dialect is Dialect.POSTGRES:
-            return PsycopgDriver(target, schema=self._sql.schema)
+        if self._sqlite is None:
+            driver = PsycopgDriver(target, schema=self.sql.schema)
+            driver.learned = self._learned
+            return driver
         if self._is_in_memory():
             raise ConfigurationError(
                 f"the alias {self._alias!r} is a database in memory, which only Django's own connection "
@@ -133,7 +143,7 @@ class DjangoDriver:
     def _is_in_memory(self) -> bool:
         """Tell whether only Django's own connection reaches the database, as in most test runs on SQLite."""
         wrapper: Any = connections[self._alias]
-        return self._sql.dialect is Dialect.SQLITE and bool(wrapper.is_in_memory_db())
+        return self._sqlite is not None and bool(wrapper.is_in_memory_db())
 
     def _refuse_other_alias(self) -> None:
         other = self._other_alias()

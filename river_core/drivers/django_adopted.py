@@ -18,6 +18,7 @@ from django.db import Error, connections, transaction
 from river_core.db.statement import Dialect, Sql, Statement, as_pyformat
 from river_core.drivers.base import Row
 from river_core.drivers.borrowed import SQLITE, plain_row, wrapped
+from river_core.drivers.copying import can_copy, copy_in
 from river_core.drivers.psycopg_adopted import UtcLoader
 from river_core.drivers.sqlite_adopted import provide_json
 from river_core.errors import AmbientTransactionError
@@ -67,10 +68,17 @@ class DjangoConnection:
         """Whether the next statement belongs to a transaction."""
         return has_open_transaction(self.raw.alias)
 
+    @property
+    def copies(self) -> bool:
+        """Whether the library below reads COPY data."""
+        return can_copy(self.library_connection)
+
     def fetch(self, statement: Statement) -> list[Row]:
         """Run a statement and return its rows."""
         try:
             with self.raw.cursor() as cursor:
+                if statement.data is not None:
+                    return _copy(cursor, statement.sql, statement.data)
                 _read_utc(cursor.cursor)
                 cursor.execute(as_pyformat(statement.sql), dict(statement.parameters))
                 return [plain_row(row) for row in cursor.fetchall()] if cursor.description else []
@@ -81,6 +89,15 @@ class DjangoConnection:
         except (Error, UnicodeError, OverflowError) as error:
             raise wrapped(error) from error
 
+    def fetch_unseen(self, statement: Statement) -> list[Row]:
+        """Run a statement without parameters below Django: the application's query log is about its own."""
+        try:
+            with self.raw.wrap_database_errors, self.library_connection.cursor() as cursor:
+                cursor.execute(statement.sql)
+                return list(cursor.fetchall())
+        except Error as error:
+            raise wrapped(error) from error
+
     def run_script(self, sql: str) -> None:
         """Refuse: a script could end the caller's transaction."""
         raise AmbientTransactionError("a script cannot run on a joined connection; run it on one of our own")
@@ -88,6 +105,12 @@ class DjangoConnection:
     def transaction(self) -> AbstractContextManager[None]:
         """Do nothing: the caller's transaction decides."""
         return nullcontext()
+
+
+def _copy(cursor: Any, sql: str, data: str) -> list[Row]:
+    with cursor.db.wrap_database_errors:
+        copy_in(cursor.cursor, sql, data)
+    return []
 
 
 def _read_utc(cursor: Any) -> None:

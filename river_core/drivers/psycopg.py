@@ -14,9 +14,11 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from river_core import ambient
-from river_core.db.statement import Dialect, Sql, Statement
+from river_core.db.statement import Sql, Statement
 from river_core.drivers.base import Connection, Row
 from river_core.drivers.borrowed import POSTGRES, Borrowed, ambient_connection, borrow
+from river_core.drivers.copying import copy_in
+from river_core.drivers.learned import LearnedSql
 from river_core.drivers.pool import Pool
 from river_core.drivers.psycopg_adopted import (
     AdoptedConnection,
@@ -47,6 +49,8 @@ MAX_CONNECTIONS = 16
 class OwnConnection:
     """A connection of our pool, in autocommit mode; hot statements are prepared by psycopg itself."""
 
+    copies = True
+
     def __init__(self, raw: OwnSession) -> None:
         """Wrap an open connection."""
         self.raw = raw
@@ -76,6 +80,9 @@ class OwnConnection:
 
     def _fetch(self, statement: Statement) -> list[Row]:
         try:
+            if statement.data is not None:
+                copy_in(self.raw.cursor(), statement.sql, statement.data)
+                return []
             prepare = None if statement.prepared else False
             cursor = self.raw.execute(query(statement.sql), statement.parameters, prepare=prepare)
             result = cursor.pgresult
@@ -121,7 +128,7 @@ class PsycopgDriver:
         listens. `connect_timeout` limits, in seconds, both connecting and waiting for one of the
         `max_size` connections. Raises ConfigurationError for a malformed string or schema.
         """
-        self._sql = Sql(Dialect.POSTGRES, schema)
+        self.learned = LearnedSql(schema)
         self._conninfo = complete_conninfo(conninfo, connect_timeout)
         self._listen_conninfo = (
             complete_conninfo(listen_url, connect_timeout) if listen_url else self._conninfo
@@ -133,8 +140,8 @@ class PsycopgDriver:
 
     @property
     def sql(self) -> Sql:
-        """The statements of this driver's dialect and schema."""
-        return self._sql
+        """The statements of this driver's schema; those of the very server once it is connected to."""
+        return self.learned.sql
 
     @contextmanager
     def connect(self) -> Iterator[OwnConnection]:
@@ -173,11 +180,20 @@ class PsycopgDriver:
                 check_usable(library_connection)
         if not is_same_address(self._conninfo, library_connection):
             self._check_identity(adopted, library_connection)
+        self.learned.learn(adopted.fetch)
         return adopted
 
     def listen(self, topics: Sequence[str]) -> PsycopgListener:
-        """Open a connection that hears `topics`; raises OperationalError."""
-        return PsycopgListener(self._connected(self._listen_conninfo), self._sql, topics)
+        """Open a connection that hears `topics`; raises OperationalError, also where nothing notifies."""
+        raw = self._connected(self._listen_conninfo)
+        try:
+            self.learned.learn(OwnConnection(raw).fetch)
+            if not self.sql.server.notifies:
+                raise OperationalError("this YugabyteDB has LISTEN and NOTIFY switched off; poll instead")
+        except BaseException:
+            raw.close()
+            raise
+        return PsycopgListener(raw, self.sql, topics)
 
     def close(self) -> None:
         """Close the pool; harmless twice."""
@@ -187,8 +203,9 @@ class PsycopgDriver:
         raw = self._connected(self._conninfo)
         try:
             if raw.info.parameter_status("TimeZone") != "UTC":
-                OwnConnection(raw).fetch(self._sql.statement("session_timezone_utc"))
-            take_facts(raw, OwnConnection(raw).fetch(self._sql.statement("session_facts"))[0])
+                OwnConnection(raw).fetch(self.sql.statement("session_timezone_utc"))
+            take_facts(raw, OwnConnection(raw).fetch(self.sql.statement("session_facts"))[0])
+            self.learned.learn(OwnConnection(raw).fetch)
         except BaseException:
             raw.close()
             raise
@@ -204,7 +221,7 @@ class PsycopgDriver:
 
     def _check_identity(self, adopted: Connection, library_connection: Any) -> None:
         """Ask both servers who they are: one database has many addresses (a pooler, a socket, a name)."""
-        statement = self._sql.statement("session_database_identity")
+        statement = self.sql.statement("session_database_identity")
         if self._identity is None:
             with self.connect() as own:
                 self._identity = own.fetch(statement)[0]

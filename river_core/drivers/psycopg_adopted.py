@@ -17,6 +17,7 @@ from psycopg.types.datetime import TimestamptzLoader
 
 from river_core.db.statement import Statement
 from river_core.drivers.base import Row
+from river_core.drivers.copying import copy_in
 from river_core.drivers.psycopg_errors import query, wrapped
 from river_core.errors import AmbientTransactionError
 
@@ -32,6 +33,8 @@ class UtcLoader(TimestamptzLoader):
 class AdoptedConnection:
     """A connection that belongs to the caller."""
 
+    copies = True
+
     def __init__(self, raw: psycopg.Connection[Any]) -> None:
         """Wrap a connection that `check_usable` has passed."""
         self.raw = raw
@@ -45,6 +48,9 @@ class AdoptedConnection:
         """Run a statement, unprepared, with a cursor of our own, and return its rows."""
         try:
             with psycopg.Cursor(self.raw, row_factory=tuple_row) as cursor:
+                if statement.data is not None:
+                    copy_in(cursor, statement.sql, statement.data)
+                    return []
                 cursor.adapters.register_loader("timestamptz", UtcLoader)
                 cursor.execute(query(statement.sql), statement.parameters, prepare=False, binary=False)
                 return list(cursor.fetchall()) if cursor.description else []

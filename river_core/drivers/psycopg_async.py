@@ -12,9 +12,10 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from river_core import ambient
-from river_core.db.statement import Dialect, Sql, Statement
+from river_core.db.statement import Sql, Statement
 from river_core.drivers.async_pool import AsyncPool
 from river_core.drivers.base import AwaitedConnection, Row, type_name
+from river_core.drivers.learned import LearnedSql
 from river_core.drivers.psycopg import complete_conninfo, other_database
 from river_core.drivers.psycopg_adopted import UtcLoader, check_usable, is_same_address
 from river_core.drivers.psycopg_errors import READ_ONLY, query, wrapped
@@ -31,6 +32,8 @@ MAX_CONNECTIONS = 4
 
 class OwnAwaitedConnection:
     """A connection of our own, in autocommit mode."""
+
+    copies = True
 
     def __init__(self, raw: OwnAwaitedSession) -> None:
         """Wrap an open connection."""
@@ -57,6 +60,8 @@ class OwnAwaitedConnection:
 
     async def _fetch(self, statement: Statement) -> list[Row]:
         try:
+            if statement.data is not None:
+                return await _copy_in(self.raw.cursor(), statement.sql, statement.data)
             cursor = await self.raw.execute(query(statement.sql), statement.parameters)
             return list(await cursor.fetchall()) if cursor.description else []
         except (psycopg.Error, UnicodeError) as error:
@@ -75,6 +80,8 @@ class OwnAwaitedConnection:
 class AdoptedAwaitedConnection:
     """A connection that belongs to the caller."""
 
+    copies = True
+
     def __init__(self, raw: psycopg.AsyncConnection[Any]) -> None:
         """Wrap a connection that `check_usable` has passed."""
         self.raw = raw
@@ -83,6 +90,8 @@ class AdoptedAwaitedConnection:
         """Run a statement, unprepared, with a cursor of our own, and return its rows."""
         try:
             async with psycopg.AsyncCursor(self.raw, row_factory=tuple_row) as cursor:
+                if statement.data is not None:
+                    return await _copy_in(cursor, statement.sql, statement.data)
                 cursor.adapters.register_loader("timestamptz", UtcLoader)
                 await cursor.execute(query(statement.sql), statement.parameters, prepare=False, binary=False)
                 return list(await cursor.fetchall()) if cursor.description else []
@@ -92,6 +101,12 @@ class AdoptedAwaitedConnection:
     def transaction(self) -> AbstractAsyncContextManager[None]:
         """Do nothing: the caller's transaction decides."""
         return nullcontext()
+
+
+async def _copy_in(cursor: psycopg.AsyncCursor[Any], sql: str, data: str) -> list[Row]:
+    async with cursor.copy(sql.encode()) as copy:
+        await copy.write(data)
+    return []
 
 
 class PsycopgAsyncDriver:
@@ -110,15 +125,15 @@ class PsycopgAsyncDriver:
         `connect_timeout` limits, in seconds, both connecting and waiting for one of the `max_size`
         connections. Raises ConfigurationError for a malformed string or schema.
         """
-        self._sql = Sql(Dialect.POSTGRES, schema)
+        self._learned = LearnedSql(schema)
         self._conninfo = complete_conninfo(conninfo, connect_timeout)
         self._identity: Row | None = None
         self._pool = AsyncPool(self._open, max_size, connect_timeout)
 
     @property
     def sql(self) -> Sql:
-        """The statements of this driver's schema."""
-        return self._sql
+        """The statements of this driver's schema; those of the very server once it is connected to."""
+        return self._learned.sql
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[OwnAwaitedConnection]:
@@ -168,6 +183,7 @@ class PsycopgAsyncDriver:
             )
         if not is_same_address(self._conninfo, library_connection):
             await self._check_identity(adopted, library_connection)
+        await self._learned.learn_awaited(adopted.fetch)
         return adopted
 
     async def close(self) -> None:
@@ -183,15 +199,16 @@ class PsycopgAsyncDriver:
         own = OwnAwaitedConnection(raw)
         try:
             if raw.info.parameter_status("TimeZone") != "UTC":
-                await own.fetch(self._sql.statement("session_timezone_utc"))
-            take_facts(raw, (await own.fetch(self._sql.statement("session_facts")))[0])
+                await own.fetch(self.sql.statement("session_timezone_utc"))
+            take_facts(raw, (await own.fetch(self.sql.statement("session_facts")))[0])
+            await self._learned.learn_awaited(own.fetch)
         except BaseException:
             await raw.close()
             raise
         return raw
 
     async def _check_identity(self, adopted: AwaitedConnection, library_connection: Any) -> None:
-        statement = self._sql.statement("session_database_identity")
+        statement = self.sql.statement("session_database_identity")
         if self._identity is None:
             async with self.connect() as own:
                 self._identity = (await own.fetch(statement))[0]

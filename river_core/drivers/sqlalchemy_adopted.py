@@ -21,6 +21,7 @@ from river_core.db.statement import Dialect, Sql, Statement, as_named
 from river_core.drivers import sqlite_json
 from river_core.drivers.base import Row
 from river_core.drivers.borrowed import SQLITE, is_transactional, plain_row, wrapped
+from river_core.drivers.copying import can_copy, copy_in
 from river_core.drivers.sqlite_adopted import begin_statement
 from river_core.errors import AmbientTransactionError, AwaitedTransactionError, DatabaseError
 
@@ -51,8 +52,15 @@ class SqlAlchemyConnection:
         """Whether the next statement belongs to a transaction: not with an AUTOCOMMIT engine."""
         return is_transactional(self.library_connection)
 
+    @property
+    def copies(self) -> bool:
+        """Whether the library below reads COPY data here; an awaited one does not."""
+        return can_copy(self.library_connection)
+
     def fetch(self, statement: Statement) -> list[Row]:
         """Run a statement and return its rows."""
+        if statement.data is not None:
+            return self._copy(statement.sql, statement.data)
         try:
             result = self.raw.execute(text(as_named(statement.sql)), dict(statement.parameters))
             return [plain_row(row) for row in result] if result.returns_rows else []
@@ -60,6 +68,16 @@ class SqlAlchemyConnection:
             raise wrapped(error) from error
         except SQLAlchemyError as error:
             raise _unusable(error) from error
+
+    def _copy(self, sql: str, data: str) -> list[Row]:
+        """Copy below SQLAlchemy, once it knows that its transaction has begun, so that it commits it."""
+        self.fetch(Sql(Dialect.POSTGRES).statement("ping"))
+        try:
+            with self.library_connection.cursor() as cursor:
+                copy_in(cursor, sql, data)
+        except Exception as error:
+            raise wrapped(error) from error
+        return []
 
     def run_script(self, sql: str) -> None:
         """Refuse: a script could end the caller's transaction."""

@@ -19,6 +19,8 @@ _TAKEN = "psycopg.AsyncConnection"
 class AwaitedSession:
     """An async session or connection that belongs to the caller."""
 
+    copies = False
+
     def __init__(self, target: AsyncSession | AsyncConnection) -> None:
         """Take the caller's object, whose transaction is open or begins with the first statement."""
         self._target = target
@@ -38,6 +40,8 @@ class AwaitedSession:
 
 class BlockingSession:
     """A session that blocks, used from a coroutine as its owner does."""
+
+    copies = False
 
     def __init__(self, fetch: Callable[[Statement], list[Row]]) -> None:
         """Take what runs a statement."""

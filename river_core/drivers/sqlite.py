@@ -30,6 +30,8 @@ MAX_CONNECTIONS = 16
 class OwnConnection:
     """A connection of our pool; each statement commits by itself outside `transaction()`."""
 
+    copies = False
+
     def __init__(self, raw: sqlite3.Connection, sql: Sql) -> None:
         """Wrap an open connection in autocommit mode."""
         self.raw = raw

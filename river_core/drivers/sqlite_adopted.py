@@ -26,6 +26,8 @@ BEGIN_BY_LEVEL = {
 class AdoptedConnection:
     """A connection that belongs to the caller."""
 
+    copies = False
+
     def __init__(self, raw: sqlite3.Connection, sql: Sql) -> None:
         """Wrap a usable connection, adding the JSON functions that an older SQLite lacks."""
         self.raw = raw

@@ -27,6 +27,7 @@ OF_ONE_DIALECT = (
     "session_",
     "transaction_",
     "notification_",
+    "copy_",
     "client_lock_",
     "held_client_locks",
     "job_next_due",

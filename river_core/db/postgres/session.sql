@@ -23,3 +23,10 @@ SELECT set_config(name, '0', false)
 FROM pg_settings
 WHERE name = 'idle_session_timeout'
   AND setting <> '0';
+
+-- name: session_server
+-- What server this is. The names are unqualified so that a test may put functions of its own before them.
+SELECT
+    version()::text,
+    current_setting('server_version_num')::integer,
+    coalesce(current_setting('yb_enable_listen_notify', true), 'off')::boolean;
