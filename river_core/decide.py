@@ -79,11 +79,12 @@ def decide(outcome: Outcome, attempt: Attempt, now: datetime, extra: Metadata) -
     metadata = {**extra, **outcome.metadata}
     match outcome:
         case o.Completed():
-            return o.set_completed(now, metadata, outcome.follow_ups)
+            return o.set_completed(now, metadata, outcome)
         case o.Snoozed():
             return _snoozed(outcome.seconds, attempt.row, now, metadata)
         case o.Cancelled():
-            return o.set_cancelled(now, _attempt_error(attempt, outcome.reason, outcome.trace), metadata)
+            error = _attempt_error(attempt, outcome.reason, outcome.trace)
+            return o.set_cancelled(now, error, metadata, outcome)
         case o.Interrupted():
             return o.set_interrupted(now, _restored(attempt.row), metadata)
         case o.Failed():
@@ -114,7 +115,7 @@ def _restored(row: JobRow) -> int:
 def _failed(failed: o.Failed, attempt: Attempt, now: datetime, metadata: Metadata) -> StateChange:
     error = _attempt_error(attempt, failed.error_text or error_text(failed.error), _trace(failed))
     if not _may_retry(failed, attempt):
-        return o.set_discarded(now, error, metadata, failed.follow_ups)
+        return o.set_discarded(now, error, metadata, failed)
     when = next_retry(attempt, failed.error, now)
     return o.set_error(when, when - now <= SCHEDULER_INTERVAL, error, metadata)
 

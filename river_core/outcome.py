@@ -14,6 +14,7 @@ from typing import Any
 
 from river_core.insert import InsertParams
 from river_core.job import AttemptError, JobState
+from river_core.links import HandOver
 
 Metadata = Mapping[str, Any]
 
@@ -35,6 +36,7 @@ class Completed:
 
     metadata: Metadata = field(default_factory=dict)
     follow_ups: tuple[FollowUp, ...] = ()
+    hand_overs: tuple[HandOver, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class Failed:
     """The attempt raised.
 
     `retry` None lets attempts and policy decide; False discards the row now. `error_text` replaces
-    the text that is stored, `trace` the traceback.
+    the text that is stored, `trace` the traceback. Follow-ups and hand-overs count only where the row is
+    discarded.
     """
 
     error: BaseException
@@ -51,6 +54,7 @@ class Failed:
     error_text: str | None = None
     trace: str | None = None
     follow_ups: tuple[FollowUp, ...] = ()
+    hand_overs: tuple[HandOver, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ class Cancelled:
     reason: str = "JobCancelError"
     metadata: Metadata = field(default_factory=dict)
     trace: str = ""
+    follow_ups: tuple[FollowUp, ...] = ()
+    hand_overs: tuple[HandOver, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,24 +104,46 @@ class StateChange:
     error: AttemptError | None = None
     metadata: Metadata = field(default_factory=dict)
     follow_ups: tuple[FollowUp, ...] = ()
+    hand_overs: tuple[HandOver, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is written in one row alone."""
+        return not (self.follow_ups or self.hand_overs)
 
 
-def set_completed(now: datetime, metadata: Metadata, follow_ups: tuple[FollowUp, ...]) -> StateChange:
+def set_completed(now: datetime, metadata: Metadata, outcome: Completed) -> StateChange:
     """Make the row `completed` (River: JobSetStateCompleted)."""
-    return StateChange(JobState.COMPLETED, finalized_at=now, metadata=metadata, follow_ups=follow_ups)
+    return StateChange(
+        JobState.COMPLETED,
+        finalized_at=now,
+        metadata=metadata,
+        follow_ups=outcome.follow_ups,
+        hand_overs=outcome.hand_overs,
+    )
 
 
-def set_cancelled(now: datetime, error: AttemptError, metadata: Metadata) -> StateChange:
+def set_cancelled(now: datetime, error: AttemptError, metadata: Metadata, outcome: Cancelled) -> StateChange:
     """Make the row `cancelled` (River: JobSetStateCancelled)."""
-    return StateChange(JobState.CANCELLED, finalized_at=now, error=error, metadata=metadata)
+    return StateChange(
+        JobState.CANCELLED,
+        finalized_at=now,
+        error=error,
+        metadata=metadata,
+        follow_ups=outcome.follow_ups,
+        hand_overs=outcome.hand_overs,
+    )
 
 
-def set_discarded(
-    now: datetime, error: AttemptError, metadata: Metadata, follow_ups: tuple[FollowUp, ...] = ()
-) -> StateChange:
+def set_discarded(now: datetime, error: AttemptError, metadata: Metadata, outcome: Failed) -> StateChange:
     """Make the row `discarded` (River: JobSetStateDiscarded)."""
     return StateChange(
-        JobState.DISCARDED, finalized_at=now, error=error, metadata=metadata, follow_ups=follow_ups
+        JobState.DISCARDED,
+        finalized_at=now,
+        error=error,
+        metadata=metadata,
+        follow_ups=outcome.follow_ups,
+        hand_overs=outcome.hand_overs,
     )
 
 

@@ -13,9 +13,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from river_core.errors import ConfigurationError, JobCancelError, JobInterruptedError, ValidationError
+from river_core.errors import (
+    ConfigurationError,
+    JobCancelError,
+    JobInterruptedError,
+    RiverError,
+    ValidationError,
+)
 from river_core.insert import InsertManyParams, InsertOpts, InsertResult, JobArgs
 from river_core.job import JobRow
+from river_core.links import Break, HandOver
 from river_core.metadata import MAX_OUTPUT_BYTES, json_copy
 from river_core.outcome import Failed, Outcome
 from river_core.resumable import Steps
@@ -163,6 +170,8 @@ class Task:
     kind_aliases: tuple[str, ...] = ()
     adapter: bool = False
     """True for the bridge of an adapter, which alone may work a reserved kind."""
+    has_waiting_jobs: bool = False
+    """Whether jobs of this kind wait for others, so that workers look after those whose members vanish."""
     plugins: Sequence[object] = ()
     """Plugins for jobs of this kind only, inside those of the worker and of the client."""
 
@@ -184,6 +193,21 @@ class Task:
         Without a trace: it would show our own statements, and the values that the database quotes.
         """
         return Failed(error, trace="")
+
+    def broken(self, job: JobRow, cause: Break) -> Outcome:
+        """Return the final outcome of a job that waits for others, one of which will never bring its part.
+
+        It may break in its turn what waits for it. Nothing of the application should run here: the
+        transaction that ended the other job is open.
+        """
+        return Failed(RiverError(f"job {job.id} waited for a job that failed"), retry=False, trace="")
+
+    def late_hand_over(self, member: JobRow | None, waiting: JobRow, index: int) -> HandOver | int | None:
+        """Return what a member that ended without handing over, or is gone, means for a job that waits.
+
+        An id stands for the row that took the member's place; None is no answer yet.
+        """
+        return Break(waiting.id, index)
 
     def retries(self, job: JobRow, error: BaseException) -> bool:
         """Return False to discard the job now instead of trying again (River for Ruby: retry?)."""

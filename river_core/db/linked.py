@@ -96,3 +96,8 @@ def _text(value: Any) -> str:
 def job_list_waiting(sql: Sql, kind: str, after: int, age: float, limit: int) -> Statement:
     """Read waiting rows of a kind by id, those that are at least `age` seconds old."""
     return sql.statement("job_list_waiting", kind=kind, after=after, age=age, limit=limit)
+
+
+def job_list_ended_many(sql: Sql, ids: Iterable[int]) -> Statement:
+    """Ask which of the rows are final or gone; returns their ids."""
+    return sql.statement("job_list_ended_many", ids=json.dumps(list(ids)))

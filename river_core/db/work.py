@@ -86,7 +86,7 @@ def job_lock_running_many(sql: Sql, client_id: str, changes: Iterable[AttemptCha
 
 def is_success(change: StateChange) -> bool:
     """Tell whether a change is one that `job_set_completed_if_running_many` can write."""
-    return change.state is JobState.COMPLETED and change.error is None and not change.follow_ups
+    return change.state is JobState.COMPLETED and change.error is None and change.is_plain
 
 
 def job_set_completed_if_running_many(

@@ -16,6 +16,7 @@ from river_core.clock import Clock
 from river_core.decide import Attempt, decide, outcome_of
 from river_core.errors import JobCancelError, RiverError, UnknownJobKindError
 from river_core.job import JobRow
+from river_core.links import Break
 from river_core.outcome import Completed, Failed, Outcome, StateChange
 from river_core.resumable import STEP_KEY
 from river_core.retry import RetryPolicy
@@ -119,6 +120,21 @@ class Executor:
         if started:
             return completion
         return replace(completion, change=replace(completion.change, scheduled_at=None))
+
+    def broken(self, row: JobRow, cause: Break) -> StateChange:
+        """Decide what becomes of a waiting row that cannot run; whatever happens it ends."""
+        now = self._clock.now()
+        task = self._registry.get(row.kind)
+        attempt = Attempt(row, now, task, self._policy)
+        try:
+            outcome = (task or Task()).broken(row, cause)
+            change = decide(outcome, attempt, now, {})
+        except Exception as error:
+            logger.exception("broken() of a task raised", extra={"job_id": row.id})
+            return decide(Failed(error, retry=False), attempt, now, {})
+        if change.finalized_at is None:
+            return decide(Failed(RiverError("a broken job must end"), retry=False), attempt, now, {})
+        return change
 
     def rejected(self, row: JobRow, error: BaseException) -> StateChange:
         """Decide again for an outcome that the database refused: the attempt failed with `error`.

@@ -7,7 +7,7 @@ outcome, and deletions, join both in one transaction. On SQLite everything is on
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from operator import itemgetter
 
@@ -18,7 +18,9 @@ from river_core.drivers.base import Connection, Driver, Row
 from river_core.inserting import InsertNotifyLimiter, insert_many
 from river_core.job import JobState
 from river_core.notifier import TOPIC_DONE
+from river_core.outcome import FollowUp
 from river_core.worker.completion import Completion, Deletion
+from river_core.worker.handing_over import Broken, HandedOver, hand_over
 
 MAX_PAYLOAD_BYTES = 7_000
 MORE_PAYLOAD = '{"more":true}'
@@ -30,13 +32,25 @@ class OutcomeWriter:
     """Writes batches for one client."""
 
     def __init__(
-        self, driver: Driver, client_id: str, limiter: InsertNotifyLimiter, notify_kind: str | None = None
+        self,
+        driver: Driver,
+        client_id: str,
+        limiter: InsertNotifyLimiter,
+        broken: Broken,
+        notify_kind: str | None = None,
+        wake: Callable[[Collection[str]], None] | None = None,
     ) -> None:
-        """Write for `client_id`; ids of jobs of `notify_kind` are announced on `river_python_done`."""
+        """Write for `client_id`; `broken` decides about waiting rows that cannot run.
+
+        Ids of jobs of `notify_kind` are announced on `river_python_done`. `wake` is told of queues in which
+        waiting rows became available, once they are committed.
+        """
         self._driver = driver
         self._client_id = client_id
         self._limiter = limiter
         self._notify_kind = notify_kind
+        self._broken = broken
+        self._wake = wake
 
     def write(self, batch: Sequence[Completion]) -> dict[int, JobState]:
         """Write a batch; return the states that it left, by job id.
@@ -44,20 +58,25 @@ class OutcomeWriter:
         Raises DatabaseError, and TypeError or ValueError for what cannot be written as JSON. A batch may be
         written again after that: what it did write stays as it is.
         """
-        payload = self._payload(batch)
         with self._driver.connect() as connection:
             if self._is_without_rows(batch):
-                return self._set_states(connection, [_attempt_change(item) for item in batch], payload)
+                changes = [_attempt_change(item) for item in batch]
+                return self._set_states(connection, changes, self._payload(batch, ()))
             with connection.transaction():
-                changes = self._insert_follow_ups(connection, batch)
+                owners = self._running_owners(connection, batch)
+                handed = self._hand_over(connection, owners)
+                changes = self._insert_follow_ups(connection, batch, owners, handed.follow_ups)
                 self._delete(connection, batch)
+                payload = self._payload(batch, handed.finished)
                 states = self._set_states(connection, changes, payload)
                 self._put_in_outbox(connection, payload)
-            return states
+        if handed.queues and self._wake is not None:
+            self._wake(handed.queues)
+        return states
 
     def _is_without_rows(self, batch: Sequence[Completion]) -> bool:
         postgres = self._driver.sql.dialect is Dialect.POSTGRES
-        return postgres and not any(item.change.follow_ups or type(item) is Deletion for item in batch)
+        return postgres and all(item.change.is_plain and type(item) is not Deletion for item in batch)
 
     def _delete(self, connection: Connection, batch: Sequence[Completion]) -> None:
         """Delete rows that are still these attempts; what is written for them after that finds none."""
@@ -96,18 +115,39 @@ class OutcomeWriter:
         ids = (row[0] for row in _fetch(connection, statement) if row[0] is not None)
         return dict.fromkeys(ids, JobState.COMPLETED)
 
-    def _insert_follow_ups(self, connection: Connection, batch: Sequence[Completion]) -> list[AttemptChange]:
-        """Insert the rows that belong to outcomes, for those attempts that are still running ones."""
-        owners = [item for item in batch if item.change.follow_ups]
+    def _running_owners(self, connection: Connection, batch: Sequence[Completion]) -> list[Completion]:
+        """Lock and return those that bring more than their own row's end and are still running attempts."""
+        owners = [item for item in batch if not item.change.is_plain]
         if not owners:
-            return [_attempt_change(item) for item in batch]
-        sql = self._driver.sql
+            return []
         statement = work.job_lock_running_many(
-            sql, self._client_id, [_attempt_change(item) for item in owners]
+            self._driver.sql, self._client_id, [_attempt_change(item) for item in owners]
         )
         running = {row[0] for row in connection.fetch(statement)}
-        owners = [item for item in owners if item.row.id in running]
+        return [item for item in owners if item.row.id in running]
+
+    def _hand_over(self, connection: Connection, owners: Sequence[Completion]) -> HandedOver:
+        sql = self._driver.sql
+        items = [item for owner in owners for item in owner.change.hand_overs]
+        handed = hand_over(connection, sql, items, self._broken)
+        payloads = [
+            notifications.insert_payload(queue) for queue in self._limiter.allowed_queues(handed.queues)
+        ]
+        if payloads:
+            connection.fetch(notifications.notify_many(sql, notifications.TOPIC_INSERT, payloads))
+        return handed
+
+    def _insert_follow_ups(
+        self,
+        connection: Connection,
+        batch: Sequence[Completion],
+        owners: Sequence[Completion],
+        others: Sequence[FollowUp],
+    ) -> list[AttemptChange]:
+        """Insert the rows that belong to the outcomes of `owners`, and `others`."""
+        sql = self._driver.sql
         params = [follow_up.params for item in owners for follow_up in item.change.follow_ups]
+        params.extend(follow_up.params for follow_up in others)
         results = iter(insert_many(connection, sql, params, self._limiter.allowed(params)) if params else ())
         links: dict[int, dict[str, int]] = {}
         for item in owners:
@@ -122,12 +162,16 @@ class OutcomeWriter:
         if payload is not None and sql.dialect is Dialect.SQLITE:
             connection.fetch(notifications.notify_many(sql, TOPIC_DONE, [payload]))
 
-    def _payload(self, batch: Sequence[Completion]) -> str | None:
+    def _payload(self, batch: Sequence[Completion], others: Sequence[int]) -> str | None:
         ids = [item.row.id for item in batch if item.row.kind == self._notify_kind]
-        if not ids:
-            return None
-        payload = json.dumps({"ids": ids}, separators=(",", ":"))
-        return payload if len(payload) <= MAX_PAYLOAD_BYTES else MORE_PAYLOAD
+        ids.extend(others)
+        return done_payload(ids) if ids else None
+
+
+def done_payload(ids: Sequence[int]) -> str:
+    """Return what `river_python_done` says when rows have ended; too many are not named."""
+    payload = json.dumps({"ids": ids}, separators=(",", ":"))
+    return payload if len(payload) <= MAX_PAYLOAD_BYTES else MORE_PAYLOAD
 
 
 def _fetch(connection: Connection, statement: Statement) -> list[Row]:

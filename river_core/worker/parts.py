@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from river_core.client import Client
@@ -40,6 +40,7 @@ from river_core.worker.recovery import Recovery
 from river_core.worker.refresher import AttemptRefresher
 from river_core.worker.slots import ThreadSlots
 from river_core.worker.stuck import StuckJobs
+from river_core.worker.waiting_sweep import WaitingSweep
 
 STOP_SERVICE_SECONDS = 10.0
 
@@ -73,7 +74,9 @@ class Parts:
         self.stuck = StuckJobs(config.job_stuck_threshold, config.job_stuck_handler)
         self._tell = context.written
         self.completer = Completer(
-            OutcomeWriter(driver, self.id, context.limiter, config.notify_kind),
+            OutcomeWriter(
+                driver, self.id, context.limiter, self.executor.broken, config.notify_kind, self._wake_queues
+            ),
             self.executor.rejected,
             self._written,
         )
@@ -85,6 +88,9 @@ class Parts:
             driver, self.id, self.running_ids, config.refresh_attempts_after, clock=clock
         )
         self.orphans = OrphanWatch(driver, self.id, self._known_ids, clock)
+        self.sweep = WaitingSweep(
+            driver, context.registry, context.limiter, self.executor.broken, self._wake_queues
+        )
         self.notifier = None if config.poll_only else self._notifier(driver)
         self.elector = None if config.leader_election_disabled else self._elector(context)
 
@@ -162,9 +168,13 @@ class Parts:
         """Look at once for what the flush itself made available, whatever the notify limiter held back."""
         queues = {item.row.queue for item in batch if states.get(item.row.id) is JobState.AVAILABLE}
         queues.update(entry.params.queue for item in batch for entry in item.change.follow_ups)
-        for queue in queues & self.producers.keys():
-            self.producers[queue].wake()
+        self._wake_queues(queues)
         self._tell(batch, states)
+
+    def _wake_queues(self, queues: Collection[str]) -> None:
+        for queue in queues:
+            if (producer := self.producers.get(queue)) is not None:
+                producer.wake()
 
     def _inserted(self, payload: Payload) -> None:
         producer = self.producers.get(str(payload.get("queue")))
@@ -197,7 +207,15 @@ class Parts:
         self.completer.start()
         if self.notifier is not None:
             self.notifier.start()
-        for service in (self.lock, self.recovery, self.refresher, self.orphans, self.attendant, self.elector):
+        for service in (
+            self.lock,
+            self.recovery,
+            self.refresher,
+            self.orphans,
+            self.sweep,
+            self.attendant,
+            self.elector,
+        ):
             if service is not None:
                 service.start()
         for producer in self.producers.values():
@@ -229,7 +247,14 @@ class Parts:
             producer.join(STOP_SERVICE_SECONDS)
         for slots in self.slots:
             slots.close()
-        for service in (self.elector, self.attendant, self.recovery, self.refresher, self.orphans):
+        for service in (
+            self.elector,
+            self.attendant,
+            self.recovery,
+            self.refresher,
+            self.orphans,
+            self.sweep,
+        ):
             if service is not None:
                 service.stop(STOP_SERVICE_SECONDS)
         self.completer.stop(STOP_SERVICE_SECONDS + DRAIN_SECONDS)

@@ -19,7 +19,7 @@ from river_core.errors import OperationalError
 from river_core.insert import InsertParams
 from river_core.inserting import InsertNotifyLimiter, insert_many
 from river_core.job import JobRow, JobState
-from river_core.outcome import FollowUp, set_completed, set_error, set_interrupted
+from river_core.outcome import Completed, FollowUp, set_completed, set_error, set_interrupted
 from river_core.retry import DefaultRetryPolicy
 from river_core.task import Registry
 from river_core.worker.completer import Completer
@@ -44,7 +44,7 @@ def claimed(driver: Driver, count: int) -> list[JobRow]:
 
 def done(job: JobRow, follow_ups: tuple[FollowUp, ...] = (), **metadata: object) -> Completion:
     """A success of `job`."""
-    change = set_completed(datetime.now(UTC), metadata, follow_ups)
+    change = set_completed(datetime.now(UTC), metadata, Completed(follow_ups=follow_ups))
     return Completion(job, change, EventKind.JOB_COMPLETED)
 
 
@@ -53,7 +53,9 @@ def completing(driver: Driver, batch: list[Completion]) -> Iterator[Completer]:
     """A completer that finds all of `batch` waiting when it starts, so that it is one flush."""
     executor = Executor(Registry(), DefaultRetryPolicy(), SystemClock(), None)
     completer = Completer(
-        OutcomeWriter(driver, CLIENT, InsertNotifyLimiter()), executor.rejected, lambda batch, states: None
+        OutcomeWriter(driver, CLIENT, InsertNotifyLimiter(), executor.broken),
+        executor.rejected,
+        lambda batch, states: None,
     )
     for completion in batch:
         completer.put(completion)
@@ -205,7 +207,7 @@ def test_another_clients_claim_is_left_alone(driver: Driver) -> None:
     [job] = claimed(driver, 1)
     executor = Executor(Registry(), DefaultRetryPolicy(), SystemClock(), None)
     completer = Completer(
-        OutcomeWriter(driver, "someone_else", InsertNotifyLimiter()),
+        OutcomeWriter(driver, "someone_else", InsertNotifyLimiter(), executor.broken),
         executor.rejected,
         lambda batch, states: None,
     )

@@ -15,7 +15,7 @@ from river_core.db.statement import Statement
 from river_core.db.work import AttemptChange
 from river_core.drivers.psycopg import PsycopgDriver
 from river_core.insert import EncodedArgs, InsertManyParams, InsertOpts
-from river_core.outcome import set_completed
+from river_core.outcome import Completed, set_completed
 
 CLIENT = "plans_test"
 ROWS = 4_000
@@ -34,7 +34,7 @@ def loaded(driver: PsycopgDriver) -> list[AttemptChange]:
     while True:
         with driver.connect() as connection:
             claimed = connection.fetch(work.job_get_available(sql, "default", CLIENT, BATCH))
-            change = set_completed(datetime.now(UTC), {}, ())
+            change = set_completed(datetime.now(UTC), {}, Completed())
             changes = [AttemptChange(row[0], 1, change) for row in claimed if row[0] is not None]
             if changes[-1].job_id >= ROWS - BATCH:
                 return changes

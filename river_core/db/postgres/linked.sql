@@ -98,3 +98,12 @@ LIMIT @limit::bigint;
 -- name: job_take_write_lock
 -- Nothing to do: rows are locked one by one here.
 SELECT 1;
+
+-- name: job_list_ended_many
+-- Which of the rows @ids (a JSON array) are final or gone.
+SELECT wanted.id
+FROM (SELECT value::bigint AS id FROM jsonb_array_elements_text(@ids::text::jsonb)) AS wanted
+LEFT JOIN /* TEMPLATE: schema */river_job ON river_job.id = ANY (ARRAY[wanted.id])
+WHERE river_job.id IS NULL
+   OR river_job.finalized_at IS NOT NULL
+ORDER BY wanted.id;

@@ -105,3 +105,12 @@ WHERE state = 'pending'
   AND json_type(river_json(metadata), '$.python_task_members') IS NOT NULL
 ORDER BY id
 LIMIT @limit;
+
+-- name: job_list_ended_many
+-- Which of the rows @ids (a JSON array) are final or gone.
+SELECT wanted.value
+FROM json_each(@ids) AS wanted
+LEFT JOIN /* TEMPLATE: schema */river_job ON river_job.id = wanted.value
+WHERE river_job.id IS NULL
+   OR river_job.finalized_at IS NOT NULL
+ORDER BY wanted.value;

@@ -1,0 +1,235 @@
+"""Members hand their ends over to the rows that wait for them, whoever ends them and however."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from river_core.client import Client
+from river_core.drivers.base import Driver
+from river_core.insert import InsertParams
+from river_core.inserting import InsertNotifyLimiter
+from river_core.job import JobRow, JobState
+from river_core.links import Break, Feed, HandOver, Links, Part, feeds_of, parts_of
+from river_core.outcome import Completed, Failed, FollowUp, Outcome
+from river_core.task import Job, Registry, Task
+from river_core.worker.handing_over import hand_over
+from river_core.worker.waiting_sweep import SweepTiming, WaitingSweep
+from tests.runtime.workers import row, running, wait_for
+
+RESULT = "result"
+
+
+class Step(Task):
+    """Hands its `value` over, or fails; a waiting one notes its parts as its result."""
+
+    kind = "step"
+    has_waiting_jobs = True
+
+    def work(self, job: Job) -> Outcome:
+        """End as the arguments say."""
+        parts = parts_of(job.row.metadata)
+        value = ",".join(part for _, part in sorted(parts.items())) or job.args.get("value", "")
+        feeds = feeds_of(job.row.metadata)
+        if job.args.get("fail"):
+            breaks = tuple(Break(target, index, {"by": job.row.id}) for target, index in feeds)
+            return Failed(ValueError("no"), retry=False, hand_overs=breaks)
+        job.update_metadata({RESULT: value})
+        return Completed(hand_overs=tuple(Part(target, index, value) for target, index in feeds))
+
+    def broken(self, job: JobRow, cause: Break) -> Outcome:
+        """Break what waits for this one, and leave a row that says so."""
+        breaks = tuple(Break(target, index, cause.cause) for target, index in feeds_of(job.metadata))
+        told = FollowUp(InsertParams("step", json.dumps({"value": f"told of {job.id}"})))
+        by = cause.cause.get("by")
+        return Failed(
+            ValueError(f"broken by {by}"), {"by": by}, False, trace="", follow_ups=(told,), hand_overs=breaks
+        )
+
+    def late_hand_over(self, member: JobRow | None, waiting: JobRow, index: int) -> HandOver | int | None:
+        """Read the end from the member's row."""
+        if member is not None and member.state is JobState.COMPLETED:
+            successor = member.metadata.get("successor")
+            return successor or Part(waiting.id, index, member.metadata[RESULT])
+        return Break(waiting.id, index, {"by": None if member is None else member.id})
+
+
+def step(*feeds: Feed, **args: Any) -> InsertParams:
+    """A member."""
+    return InsertParams("step", json.dumps(args), links=Links(feeds=feeds))
+
+
+def waiting(name: str, *feeds: Feed, delay: float = 0.0) -> InsertParams:
+    """A row that waits."""
+    return InsertParams("step", "{}", state=JobState.PENDING, links=Links(name, feeds, delay))
+
+
+def insert(driver: Driver, *rows: InsertParams) -> list[int]:
+    """Insert and return the ids."""
+    return [result.job.id for result in Client(driver).insert_params(rows)]
+
+
+def final(driver: Driver, job_id: int) -> JobRow:
+    """The row once it is final."""
+    wait_for(lambda: row(driver, job_id).finalized_at is not None, f"the end of job {job_id}")
+    return row(driver, job_id)
+
+
+def test_the_last_part_makes_the_waiting_row_available(driver: Driver) -> None:
+    """In the order of the indexes, down a chain of waiting rows."""
+    ids = insert(
+        driver,
+        *(step(Feed("sum", index), value=f"v{index}") for index in range(7)),
+        waiting("sum", Feed("last", 0)),
+        waiting("last"),
+    )
+    with running(driver, Registry().add(Step())):
+        assert final(driver, ids[-1]).metadata[RESULT] == "v0,v1,v2,v3,v4,v5,v6"
+    assert row(driver, ids[-2]).metadata[RESULT] == "v0,v1,v2,v3,v4,v5,v6"
+
+
+def test_a_failure_breaks_everything_behind_it_once(driver: Driver) -> None:
+    """Both waiting rows are discarded with the cause, never run, and tell of it once each."""
+    ids = insert(
+        driver,
+        step(Feed("sum", 0), fail=True),
+        step(Feed("sum", 1), fail=True),
+        step(Feed("sum", 2), value="late"),
+        waiting("sum", Feed("last", 0)),
+        waiting("last"),
+    )
+    with running(driver, Registry().add(Step())):
+        last = final(driver, ids[-1])
+        final(driver, ids[2])
+    middle = row(driver, ids[-2])
+    assert {middle.state, last.state} == {JobState.DISCARDED}
+    assert middle.metadata["by"] in ids[:2]
+    assert last.metadata["by"] == middle.metadata["by"]
+    assert (middle.attempt, [error.error for error in last.errors]) == (
+        0,
+        [f"broken by {middle.metadata['by']}"],
+    )
+    told = [
+        job.args["value"]
+        for job in Client(driver).job_list(limit=100).jobs
+        if "told" in job.args.get("value", "")
+    ]
+    assert sorted(told) == sorted([f"told of {ids[-2]}", f"told of {ids[-1]}"])
+
+
+def test_a_part_that_comes_twice_counts_once(driver: Driver) -> None:
+    """The first one stays."""
+    ids = insert(driver, step(Feed("sum", 0)), step(Feed("sum", 1)), waiting("sum"))
+    parts = [Part(ids[-1], 0, "first"), Part(ids[-1], 0, "again")]
+    for part in parts:
+        with driver.connect() as connection, connection.transaction():
+            assert not hand_over(connection, driver.sql, [part], Step.never).queues  # type: ignore[attr-defined]
+    assert parts_of(row(driver, ids[-1]).metadata) == {0: "first"}
+    with driver.connect() as connection, connection.transaction():
+        done = hand_over(connection, driver.sql, [Part(ids[-1], 1, "other")], Step.never)  # type: ignore[attr-defined]
+    assert done.queues == {"default"}
+    after = row(driver, ids[-1])
+    assert (after.state, parts_of(after.metadata)) == (JobState.AVAILABLE, {0: "first", 1: "other"})
+
+
+Step.never = staticmethod(lambda row, cause: pytest.fail("nothing is broken"))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("delay", "state"), [(2.0, JobState.AVAILABLE), (60.0, JobState.SCHEDULED)])
+def test_a_delay_counts_from_the_last_part(driver: Driver, delay: float, state: JobState) -> None:
+    """River's own rule decides between available and scheduled."""
+    ids = insert(driver, step(Feed("end", 0)), waiting("end", delay=delay))
+    before = row(driver, ids[1]).scheduled_at
+    with driver.connect() as connection, connection.transaction():
+        hand_over(connection, driver.sql, [Part(ids[1], 0, "x")], Step.never)  # type: ignore[attr-defined]
+    after = row(driver, ids[1])
+    assert after.state is state
+    assert delay - 0.01 <= (after.scheduled_at - before).total_seconds() < delay + 30
+
+
+def test_a_stale_attempt_hands_nothing_over(driver: Driver) -> None:
+    """The member was taken over meanwhile: its part comes from the attempt that counts."""
+    ids = insert(driver, step(Feed("end", 0), value="late"), waiting("end"))
+    client = Client(driver)
+
+    class Lost(Step):
+        def work(self, job: Job) -> Outcome:
+            if job.row.id == ids[0]:
+                client.job_update(job.row.id, attempt=9)
+            return super().work(job)
+
+    with running(driver, Registry().add(Lost())) as worker:
+        wait_for(lambda: row(driver, ids[0]).attempt == 9 and worker.active == 0, "the stale end")
+    assert row(driver, ids[1]).state is JobState.PENDING
+
+
+@contextmanager
+def swept(driver: Driver) -> Iterator[WaitingSweep]:
+    """A sweep that looks at rows of any age, by hand."""
+    registry = Registry().add(Step())
+    decide = lambda job, cause: running_executor(registry).broken(job, cause)  # noqa: E731
+    sweep = WaitingSweep(
+        driver, registry, InsertNotifyLimiter(), decide, lambda queues: None, SweepTiming(3600.0, 0.0)
+    )
+    sweep.run_once()  # the first turn only waits
+    yield sweep
+
+
+def running_executor(registry: Registry) -> Any:
+    """An executor for decisions."""
+    from river_core.clock import SystemClock
+    from river_core.retry import DefaultRetryPolicy
+    from river_core.worker.executor import Executor
+
+    return Executor(registry, DefaultRetryPolicy(), SystemClock(), None)
+
+
+@pytest.mark.parametrize("how", ["cancelled", "deleted", "discarded"])
+def test_members_ended_by_others_are_settled(driver: Driver, how: str) -> None:
+    """Cancelled or deleted by plain client calls, discarded by a foreign rescuer."""
+    ids = insert(driver, step(Feed("sum", 0), value="a"), step(Feed("sum", 1)), waiting("sum"))
+    client = Client(driver)
+    if how == "cancelled":
+        client.job_cancel(ids[1])
+    elif how == "deleted":
+        client.job_delete(ids[1])
+    else:
+        client.job_update(ids[1], state=JobState.DISCARDED, finalized_at=row(driver, ids[1]).created_at)
+    with swept(driver) as sweep:
+        sweep.run_once()
+    after = row(driver, ids[2])
+    assert (after.state, after.metadata["by"]) == (JobState.DISCARDED, None if how == "deleted" else ids[1])
+
+
+def test_members_completed_by_others_bring_their_part(driver: Driver) -> None:
+    """Also where a successor has taken the member's place, which still runs at first."""
+    [other] = insert(driver, InsertParams("step", "{}", encoded_metadata='{"result": "from the successor"}'))
+    ids = insert(driver, step(Feed("sum", 0)), step(Feed("sum", 1)), waiting("sum"))
+    client = Client(driver)
+    now = row(driver, ids[0]).created_at
+    for job_id, metadata in ((ids[0], {RESULT: "own"}), (ids[1], {"successor": other})):
+        client.job_update(job_id, state=JobState.COMPLETED, finalized_at=now, metadata=metadata)
+    with swept(driver) as sweep:
+        sweep.run_once()
+        assert parts_of(row(driver, ids[2]).metadata) == {0: "own"}
+        client.job_update(other, state=JobState.COMPLETED, finalized_at=now)
+        sweep.run_once()
+    after = row(driver, ids[2])
+    assert (after.state, parts_of(after.metadata)) == (
+        JobState.AVAILABLE,
+        {0: "own", 1: "from the successor"},
+    )
+
+
+def test_rows_whose_members_still_run_are_left_alone(driver: Driver) -> None:
+    """Waiting is no fault."""
+    ids = insert(driver, step(Feed("sum", 0)), waiting("sum"))
+    before = replace(row(driver, ids[1]))
+    with swept(driver) as sweep:
+        sweep.run_once()
+    assert row(driver, ids[1]) == before
