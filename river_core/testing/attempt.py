@@ -62,8 +62,9 @@ class Attempt:
         if not self.completions:
             return WorkResult(None, None, self._row(row.id) or row, self.error)
         [completion] = self.completions
-        notify_kind = self.config.notify_kind
-        writer = OutcomeWriter(self.driver, self.client_id, InsertNotifyLimiter(), notify_kind)
+        writer = OutcomeWriter(
+            self.driver, self.client_id, InsertNotifyLimiter(), executor.broken, self.config.notify_kind
+        )
         completer = Completer(writer, executor.rejected, self._written)
         try:
             written = completer.write_now(completion)

@@ -207,19 +207,15 @@ class Parts:
         self.completer.start()
         if self.notifier is not None:
             self.notifier.start()
-        for service in (
-            self.lock,
-            self.recovery,
-            self.refresher,
-            self.orphans,
-            self.sweep,
-            self.attendant,
-            self.elector,
-        ):
+        for service in (self.lock, *self._lookouts(), self.elector):
             if service is not None:
                 service.start()
         for producer in self.producers.values():
             producer.start()
+
+    def _lookouts(self) -> tuple[Service, ...]:
+        """The services that look after rows that nobody else speaks of."""
+        return (self.recovery, self.refresher, self.orphans, self.sweep, self.attendant)
 
     def stop_claiming(self) -> None:
         """Ask the producers to end, and the elector, whose term others may take while this one drains."""
@@ -247,14 +243,7 @@ class Parts:
             producer.join(STOP_SERVICE_SECONDS)
         for slots in self.slots:
             slots.close()
-        for service in (
-            self.elector,
-            self.attendant,
-            self.recovery,
-            self.refresher,
-            self.orphans,
-            self.sweep,
-        ):
+        for service in (self.elector, *self._lookouts()):
             if service is not None:
                 service.stop(STOP_SERVICE_SECONDS)
         self.completer.stop(STOP_SERVICE_SECONDS + DRAIN_SECONDS)
