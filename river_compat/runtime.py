@@ -24,12 +24,15 @@ class Runtime:
         open_driver: Callable[[], Driver],
         lenient_queue_names: Callable[[], bool],
         poll_only: Callable[[], bool],
+        notify_inserts: Callable[[], bool],
     ) -> None:
-        """Take the function that makes the driver, which may raise ConfigurationError, one that says
-        whether queue names are taken that River's other clients refuse, and whether never to listen."""
+        """Take the function that makes the driver, which may raise ConfigurationError, and ones that say
+        whether queue names are taken that River's other clients refuse, whether never to listen, and
+        whether inserts are announced."""
         self._open_driver = open_driver
         self._lenient_queue_names = lenient_queue_names
         self._poll_only = poll_only
+        self._notify_inserts = notify_inserts
         self._renew_lock()
         in_forked_child(self._renew_lock)
         self._driver: Driver | None = None
@@ -59,6 +62,7 @@ class Runtime:
                     driver,
                     lenient_queue_names=self._lenient_queue_names(),
                     trailing=TrailingNotifications(driver),
+                    notify_inserts=self._notify_inserts(),
                 )
         return client
 

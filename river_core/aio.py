@@ -26,7 +26,7 @@ from river_core.insert import (
     JobArgs,
 )
 from river_core.insert_options import InsertDefaults
-from river_core.inserting import InsertNotifyLimiter, available_queues, insert_steps
+from river_core.inserting import InsertNotifyLimiter, insert_steps
 from river_core.inserting_fast import insert_fast_steps
 from river_core.job import JobRow
 from river_core.row_builder import RowBuilder
@@ -160,7 +160,7 @@ class AsyncClient:
         self, adopted: AwaitedConnection, rows: Sequence[InsertParams], write: AwaitedWrite[T]
     ) -> T:
         rows = self._rows.stamped(rows)
-        return await write(adopted, self.driver.sql, rows, available_queues(rows))
+        return await write(adopted, self.driver.sql, rows, self.limiter.in_transaction(rows))
 
     async def _run(self, job_steps: Callable[[Sql], Steps[T]]) -> T:
         async with self._connection() as connection, connection.transaction():

@@ -55,6 +55,7 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         clock: Clock | None = None,
         lenient_queue_names: bool = False,
         limiter: InsertNotifyLimiter | None = None,
+        notify_inserts: bool = True,
         trailing: TrailingNotifications | None = None,
         plugins: Iterable[object] = (),
     ) -> None:
@@ -63,16 +64,17 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         With a `registry`, kinds that it does not know are refused. `lenient_queue_names` takes any name
         that the database does and warns once about one that River's other clients refuse. A `limiter`
         may be shared with others that insert in this process; `trailing` announces a moment later what
-        the limiter holds back, else the workers' poll finds it. `plugins` see every insert.
+        the limiter holds back, else the workers' poll finds it. `notify_inserts` False tells nobody, so that
+        commits never wait for each other's notifications. `plugins` see every insert.
         """
         self.driver = driver
-        self.limiter = limiter or InsertNotifyLimiter()
-        self._trailing = trailing
+        self.limiter = limiter or InsertNotifyLimiter(silent=not notify_inserts)
+        self._trailing = None if self.limiter.silent else trailing
         defaults = InsertDefaults(queue, max_attempts, lenient_queue_names)
         self._rows = RowBuilder(defaults, None if skip_unknown_job_check else registry, clock)
         given = PluginSet(plugins, registry)
         used = given if given.plugins or registry is not None else None
-        context = InsertContext(driver, self._rows, self.limiter, trailing, used, lenient_queue_names)
+        context = InsertContext(driver, self._rows, self.limiter, self._trailing, used, lenient_queue_names)
         self._inserter = Inserter(context)
         self._fast_inserter = Inserter(context, fast=True)
         self._access = Access(driver, self._rows.clock)

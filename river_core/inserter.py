@@ -78,9 +78,9 @@ class Inserter:
         """Insert on a borrowed connection. When it commits nobody knows, so the limiter is left out."""
         plugins = self._context.plugins
         if plugins is not None and plugins.any:
-            return self._with_plugins(adopted, rows, available_queues, plugins)
+            return self._with_plugins(adopted, rows, self._context.limiter.in_transaction, plugins)
         rows = self._context.rows.stamped(rows)
-        return self._write(adopted, rows, available_queues(rows))
+        return self._write(adopted, rows, self._context.limiter.in_transaction(rows))
 
     def _insert_after_commit(self, rows: Rows) -> Results:
         owner = self._driver.open_transaction()

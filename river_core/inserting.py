@@ -30,9 +30,14 @@ class InsertNotifyLimiter:
     """
 
     def __init__(
-        self, cooldown: float = NOTIFY_COOLDOWN_SECONDS, monotonic: Callable[[], float] = time.monotonic
+        self,
+        cooldown: float = NOTIFY_COOLDOWN_SECONDS,
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        silent: bool = False,
     ) -> None:
-        """Take the cool-down in seconds, and a clock that never goes back."""
+        """Take the cool-down in seconds, and a clock that never goes back; a silent one lets none pass."""
+        self.silent = silent
         self._cooldown = cooldown
         self._monotonic = monotonic
         self._notified_at: dict[str, float] = {}
@@ -48,11 +53,17 @@ class InsertNotifyLimiter:
 
     def allowed_queues(self, queues: Collection[str]) -> list[str]:
         """Return which of `queues` are to be notified now, and remember that they were."""
+        if self.silent:
+            return []
         now = self._monotonic()
         with self._lock:
             passed = [queue for queue in queues if self._is_due(queue, now)]
             self._notified_at.update(dict.fromkeys(passed, now))
         return passed
+
+    def in_transaction(self, rows: Iterable[InsertParams]) -> list[str]:
+        """Return the queues to be notified in a transaction whose commit nobody knows: all, unless silent."""
+        return [] if self.silent else available_queues(rows)
 
     def forget(self, queues: Iterable[str]) -> None:
         """Take back what `allowed` remembered, for a transaction that failed."""

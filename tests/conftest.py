@@ -42,6 +42,18 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the long forms of tests be asked for."""
+    parser.addoption("--long", action="store_true", help="run the long forms, and nothing else")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long forms to a run of their own."""
+    chosen = [item for item in items if bool(item.get_closest_marker("long")) is config.getoption("--long")]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say which Postgres was used, and what was passed over for which reason."""
     server = config.stash.get(SERVER, None)

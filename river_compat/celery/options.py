@@ -29,6 +29,7 @@ HONOURED = frozenset(
         "retries",
         "retry",
         "retry_policy",
+        "river_enqueue_in",
         "root_id",
         "route_name",
         "router",

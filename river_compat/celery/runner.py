@@ -77,7 +77,7 @@ class CeleryRunner:
             request = WorkerContext(call, job.row, *self._arguments(call))
             ignored = request.effective_ignore_result(tracer.task.ignore_result)
             request.__dict__["ignore_result"] = ignored
-            expired = '"expires"' in call.headers and is_expired(request.expires, datetime.now(UTC))
+            expired = '"expires"' in call.headers and is_expired(request.expires, _claimed_at(job))
         except (codec.DecodeError, codec.ContentDisallowed, InvalidTaskError, ValueError) as error:
             logger.error("task %s[%s] cannot be read and is discarded: %s", call.name, call.id, error)
             return failure(error)
@@ -178,6 +178,11 @@ class CeleryRunner:
         if not request.__dict__["ignore_result"]:
             metadata[EXCEPTION] = exception_metadata(retry.exc, trace)
         return Completed(metadata, follow_ups)
+
+
+def _claimed_at(job: Job) -> datetime:
+    """When the row was claimed, by the database's clock: this machine's may be wrong."""
+    return job.row.attempted_at or datetime.now(UTC)
 
 
 def _expired(call: TaskCall) -> Cancelled:

@@ -28,7 +28,16 @@ if TYPE_CHECKING:
     from river_compat.celery.app.task import Task
     from river_compat.celery.async_result import AsyncResult
 
-TASK_OPTIONS = ("queue", "exchange", "routing_key", "priority", "expires", "serializer", "delivery_mode")
+TASK_OPTIONS = (
+    "queue",
+    "exchange",
+    "routing_key",
+    "priority",
+    "expires",
+    "serializer",
+    "delivery_mode",
+    "river_enqueue_in",
+)
 QUEUE_CHARACTERS = range(1, 128)
 _CALLER_HEADERS = ("retries", "root_id", "parent_id", "shadow", "reply_to", "replaced_task_nesting", "origin")
 
@@ -152,7 +161,8 @@ def _insert(app: Celery, row: InsertParams, fresh_id: str | None, options: Mappi
     if connection is not None and hasattr(connection, "transport_options"):
         raise unsupported("a kombu connection", "give connection= a connection to the database")
     policy = PublishPolicy.of(app.conf, options.get("retry"), options.get("retry_policy"))
-    enqueue: Enqueue = app.conf.river_enqueue_in if connection is None else "ambient"
+    given: Enqueue = options.get("river_enqueue_in") or app.conf.river_enqueue_in
+    enqueue: Enqueue = given if connection is None else "ambient"
     with river_core.ambient.join(connection) if connection is not None else nullcontext():
         joined = app.runtime.driver.open_transaction() if enqueue != "own" else None
         result = publish(app.runtime, row, policy, enqueue, fresh_id)

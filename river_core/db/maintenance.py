@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from river_core.db.statement import Sql, Statement
+from river_core.db.statement import Dialect, Sql, Statement
+from river_core.db.times import decode_time
 from river_core.job import AttemptError, JobRow, JobState
 
 
@@ -42,6 +43,16 @@ class Scheduled:
 def limit_time(sql: Sql, seconds: float) -> Statement:
     """Let the server end later statements of this transaction after `seconds`; nothing on SQLite."""
     return sql.statement("limit_time", milliseconds=max(int(seconds * 1000), 1))
+
+
+def database_time(sql: Sql) -> Statement:
+    """Read the time of the database, on Postgres that at which the transaction began."""
+    return sql.statement("database_time")
+
+
+def decode_database_time(sql: Sql, row: Sequence[Any]) -> datetime:
+    """Return what `database_time` read, aware, in UTC."""
+    return decode_time(row[0]) if sql.dialect is Dialect.SQLITE else row[0]
 
 
 def job_schedule(sql: Sql, horizon: datetime, limit: int, now: datetime | None = None) -> Statement:
@@ -80,6 +91,26 @@ def _document(sql: Sql, rescue: Rescue) -> dict[str, Any]:
         "scheduled_at": sql.time(rescue.scheduled_at),
         "error": rescue.error.to_json(),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotHolder:
+    """What keeps dead rows in the tables, for how many seconds if that is known, and how to end it."""
+
+    name: str
+    seconds: float | None
+    details: str
+    way_out: str
+
+
+def snapshot_get_oldest(sql: Sql, seconds: float, transactions: int) -> Statement:
+    """Find what has kept dead rows for more than `seconds`, or `transactions` where no time is known."""
+    return sql.statement("snapshot_get_oldest", seconds=seconds, transactions=transactions)
+
+
+def decode_holder(row: Sequence[Any]) -> SnapshotHolder:
+    """Return one row of `snapshot_get_oldest`."""
+    return SnapshotHolder(*row)
 
 
 def job_delete_before(

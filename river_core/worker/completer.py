@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
 
@@ -30,6 +30,7 @@ STATEMENT_TRIES = 3
 DRAIN_SECONDS = 20.0
 DRAIN_PAUSE_SECONDS = 0.2
 RETRY_REFUSED_SECONDS = 10.0
+SHOWN_IDS = 20
 
 logger = logging.getLogger(__name__)
 
@@ -165,6 +166,7 @@ class Completer(Service):
                 return self._write(batch[:middle]) + self._write(batch[middle:])
             return self._write_rejected(batch[0], error)
         self._tell(batch, states)
+        _log_late(batch, states)
         return []
 
     def _write_rejected(self, completion: Completion, error: BaseException) -> list[Completion]:
@@ -199,3 +201,13 @@ class Completer(Service):
 
     def _rest(self, seconds: int | float) -> None:
         self.pause(seconds)
+
+
+def _log_late(batch: Sequence[Completion], states: Collection[int]) -> None:
+    """Say which outcomes changed nothing, since somebody else has the row by now."""
+    late = [item.row.id for item in batch if item.row.id not in states and type(item) is Completion]
+    if late:
+        logger.warning(
+            "jobs %s were taken over or deleted while they ran here; their outcome here changes nothing",
+            ", ".join(map(str, late[:SHOWN_IDS])) + (", …" if len(late) > SHOWN_IDS else ""),
+        )

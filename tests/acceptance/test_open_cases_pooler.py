@@ -29,12 +29,9 @@ pytestmark = pytest.mark.postgres
 
 JOBS = 500
 REFUSALS = ("prepared statement", "unsupported startup parameter", "Traceback", "ERROR")
-ADVISORY_LOCKS = """
+LOCKS_OF_LISTENERS = """
 SELECT count(*) FROM pg_locks
 WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-"""
-LISTENING = """
-SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'
 """
 TASKS = """
 import time
@@ -169,7 +166,7 @@ def test_a_direct_url_for_listening_keeps_everything_else_pooled(
         assert gate.began.wait(DEADLINE)
         gate.release.set()
         wait_for(lambda: row(driver, job.id).state is JobState.COMPLETED, "the job")
-        held = database.run(ADVISORY_LOCKS)
+        held = database.run(LOCKS_OF_LISTENERS)
     assert held == [(1,)]
 
 
@@ -180,7 +177,7 @@ def test_migrations_go_through_a_transaction_pooler(pooled: PsycopgDriver, datab
     assert database.run("SELECT to_regclass('public.river_job')") == [(None,)]
     migrator.migrate_up()
     assert migrator.validate().ok
-    assert database.run(ADVISORY_LOCKS) == [(0,)]
+    assert database.run(LOCKS_OF_LISTENERS) == [(0,)]
 
 
 def test_a_batch_and_a_unique_job_go_through_a_transaction_pooler(pooled: PsycopgDriver) -> None:
@@ -206,4 +203,4 @@ def test_a_poll_only_worker_says_so(tmp_path: Path, postgres_url: str) -> None:
         process.wait_logged("polling only: tasks start within 1 s, cancellations are seen within 2 s")
         with psycopg.connect(postgres_url) as connection:
             wait_for(lambda: process.logged("works celery"), "the start")
-            assert connection.execute(LISTENING).fetchone() == (0,)
+            assert connection.execute(LOCKS_OF_LISTENERS).fetchone() == (0,)

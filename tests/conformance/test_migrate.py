@@ -108,10 +108,12 @@ def test_a_failing_way_down_keeps_its_version(empty: Driver) -> None:
 def test_versions_4_and_6_cannot_share_a_transaction(postgres_url: str) -> None:
     """The new enum value must be committed before it is used: the reason for one transaction per version.
 
-    Checklist 3.
+    Postgres 17 and newer let it be used where the type itself is of the same transaction. Checklist 3.
     """
     with closing(open_driver(postgres_url)) as driver:
-        together = "\n".join(each.up for each in Migrator(driver).all_versions()[:7])
+        migrator = Migrator(driver)
+        migrator.migrate_up(target_version=3)
+        together = "\n".join(each.up for each in migrator.all_versions()[3:7])
         with driver.connect() as connection, pytest.raises(DatabaseError, match="unsafe use of new value"):
             connection.run_script(f"BEGIN;\n{together}\nCOMMIT;")
 

@@ -87,6 +87,7 @@ class Celery:
             lambda: database.open_database(self.conf),
             lambda: self.conf.river_queue_names == "lenient",
             lambda: bool(self.conf.river_poll_only),
+            lambda: bool(self.conf.river_notify_inserts),
         )
         self.backend = RowBackend(self)
         if set_as_current:

@@ -31,6 +31,7 @@ HONOURED: dict[str, Any] = {
     "river_driver": None,
     "river_enqueue_in": "ambient",
     "river_listen_url": None,
+    "river_notify_inserts": True,
     "river_poll_only": False,
     "river_queue_names": "lenient",
     "river_refresh_attempts_after": 600.0,

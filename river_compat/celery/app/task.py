@@ -62,6 +62,8 @@ class Task(Handlers, Generic[P, R]):
     expires: Any = None
     priority: int | None = None
     queue: str | None = None
+    river_enqueue_in: str | None = None
+    """Which transaction calls join, as the setting of the same name; None leaves it to that."""
     rate_limit: str | None = None
     time_limit: float | None = None
     soft_time_limit: float | None = None

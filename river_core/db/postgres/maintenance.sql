@@ -2,6 +2,10 @@
 -- Ends any later statement of this transaction that runs longer than @milliseconds.
 SELECT set_config('statement_timeout', @milliseconds::bigint::text, true);
 
+-- name: database_time
+-- The time by which rows are stamped.
+SELECT now();
+
 -- name: job_schedule
 -- Makes up to @limit rows available that fall due before @horizon. Of rows with one unique key the
 -- one that holds the key wins, else the first in order; without a free key a row is discarded, or put
@@ -158,6 +162,45 @@ CASE
         THEN river_job.metadata || jsonb_build_object('river:rescue_count', /* INCLUDE: rescue_number */)
     ELSE river_job.metadata
 END
+
+-- name: snapshot_get_oldest
+-- What keeps dead rows from being removed, the oldest first: sessions and prepared transactions for more than
+-- @seconds, replicas and slots for more than @transactions. Name, seconds, details and the way out of each.
+SELECT name, seconds, details, way_out
+FROM (
+    SELECT
+        format('session %s', pid) AS name,
+        extract(epoch FROM clock_timestamp() - xact_start)::float8 AS seconds,
+        format('user %s, application %s, %s', usename, application_name, state) AS details,
+        format('SELECT pg_terminate_backend(%s)', pid) AS way_out,
+        age(backend_xmin)::bigint AS transactions
+    FROM pg_catalog.pg_stat_activity
+    WHERE backend_xmin IS NOT NULL
+      AND pid <> pg_backend_pid()
+      AND (datname = current_database() OR datname IS NULL)
+      AND backend_type <> 'autovacuum worker'
+    UNION ALL
+    SELECT
+        format('prepared transaction %s', gid),
+        extract(epoch FROM clock_timestamp() - prepared)::float8,
+        format('user %s', owner),
+        format('COMMIT PREPARED or ROLLBACK PREPARED %L', gid),
+        age(transaction)::bigint
+    FROM pg_catalog.pg_prepared_xacts
+    WHERE database = current_database()
+    UNION ALL
+    SELECT
+        format('replication slot %s', slot_name),
+        NULL,
+        CASE WHEN active THEN 'active' ELSE 'not in use' END,
+        'drop the slot, or let its replica catch up',
+        age(xmin)::bigint
+    FROM pg_catalog.pg_replication_slots
+    WHERE xmin IS NOT NULL
+) AS holder
+WHERE CASE WHEN seconds IS NULL THEN transactions > @transactions::bigint ELSE seconds > @seconds::float8 END
+ORDER BY transactions DESC
+LIMIT 5;
 
 -- name: job_delete_before
 -- Deletes up to @limit finished rows past the retention of their state; a time of NULL keeps a state.

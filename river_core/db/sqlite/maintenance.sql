@@ -2,6 +2,10 @@
 -- Nothing: SQLite has no limit for the time of a statement (@milliseconds).
 SELECT 1 WHERE @milliseconds IS NULL;
 
+-- name: database_time
+-- The time by which rows are stamped.
+SELECT strftime('%Y-%m-%d %H:%M:%f', 'now');
+
 -- name: unique_slot_held
 -- Fragment: the row holds its unique key. Written exactly as in the predicate of river_job_unique_idx,
 -- or SQLite would not use that index.
@@ -146,6 +150,10 @@ END + 1
 -- Fragment: the metadata with one rescue more; json_set keeps the spelling of all other values, and leaves
 -- what is no object as it is.
 jsonb(json_set(river_json(river_job.metadata), '$."river:rescue_count"', /* INCLUDE: rescue_number */))
+
+-- name: snapshot_get_oldest
+-- Nothing: readers of a SQLite file keep no rows alive (@seconds, @transactions).
+SELECT 1 WHERE @seconds IS NULL AND @transactions IS NULL;
 
 -- name: job_delete_before
 -- Deletes up to @limit finished rows past the retention of their state; a time of NULL keeps a state.

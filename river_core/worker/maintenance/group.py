@@ -25,6 +25,7 @@ from river_core.worker.maintenance.reindexer import CLEANUP_SECONDS, TIMEOUT_SEC
 from river_core.worker.maintenance.rescuer import Rescuer, UnknownKinds
 from river_core.worker.maintenance.scheduler import Scheduler
 from river_core.worker.maintenance.service import QUERY_SECONDS
+from river_core.worker.maintenance.snapshots import SnapshotWatch
 
 STOP_SECONDS = 2.0
 
@@ -101,6 +102,8 @@ class MaintenanceServices:
         )
         if driver.sql.dialect is Dialect.SQLITE:
             self.services = (*self.services, NotificationCleaner(driver, clock=clock))
+        else:
+            self.services = (*self.services, SnapshotWatch(driver))
 
     @property
     def running(self) -> bool:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from river_core.clock import Clock, SystemClock
 from river_core.db.statement import Statement
 from river_core.drivers.base import Connection, Driver
-from river_core.worker.maintenance.service import BATCH_ROWS, MaintenanceService
+from river_core.worker.maintenance.service import BATCH_ROWS, MaintenanceService, now_of
 
 
 class HorizonCleaner(MaintenanceService):
@@ -40,4 +40,5 @@ class HorizonCleaner(MaintenanceService):
 
     def work(self, connection: Connection, limit: int) -> int:
         """Delete up to `limit` rows; return how many there were."""
-        return len(connection.fetch(self.statement(self._clock.now() - self._retention, limit)))
+        now = now_of(self._clock, self._driver, connection)
+        return len(connection.fetch(self.statement(now - self._retention, limit)))

@@ -9,7 +9,12 @@ from river_core.clock import Clock, SystemClock
 from river_core.db.maintenance import job_delete_before
 from river_core.drivers.base import Connection, Driver
 from river_core.errors import ConfigurationError
-from river_core.worker.maintenance.service import BATCH_ROWS, QUERY_SECONDS, MaintenanceService
+from river_core.worker.maintenance.service import (
+    BATCH_ROWS,
+    QUERY_SECONDS,
+    MaintenanceService,
+    now_of,
+)
 
 INTERVAL_SECONDS = 30.0
 DAY_SECONDS = 86_400.0
@@ -68,7 +73,7 @@ class JobCleaner(MaintenanceService):
 
     def work(self, connection: Connection, limit: int) -> int:
         """Delete up to `limit` jobs, lowest ids first."""
-        now, kept = self._clock.now(), self._retention
+        now, kept = now_of(self._clock, self._driver, connection), self._retention
         statement = job_delete_before(
             self._driver.sql,
             cancelled=_before(now, kept.cancelled),

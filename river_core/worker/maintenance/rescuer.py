@@ -20,7 +20,7 @@ from river_core.errors import JobRowDecodeError, RejectedValueError, RiverError
 from river_core.job import AttemptError, JobRow, JobState
 from river_core.retry import DefaultRetryPolicy, RetryPolicy
 from river_core.task import Registry, Task
-from river_core.worker.maintenance.service import BATCH_ROWS, MaintenanceService
+from river_core.worker.maintenance.service import BATCH_ROWS, MaintenanceService, now_of
 
 INTERVAL_SECONDS = 30.0
 RESCUE_TEXT = "Stuck job rescued by JobRescuer"
@@ -66,7 +66,8 @@ class Rescuer(MaintenanceService):
 
     def begin_pass(self) -> None:
         """Start from the lowest id; the horizon stays for the whole pass."""
-        self._horizon = self._clock.now() - self._rescue_after
+        with self._driver.connect() as connection:
+            self._horizon = now_of(self._clock, self._driver, connection) - self._rescue_after
         self._after = 0
 
     def run_batch(self, limit: int) -> int:

@@ -14,7 +14,7 @@ from river_core.clock import Clock, SystemClock
 from river_core.db import maintenance, notifications
 from river_core.drivers.base import Connection, Driver
 from river_core.errors import RejectedValueError
-from river_core.worker.maintenance.service import BATCH_ROWS, MaintenanceService
+from river_core.worker.maintenance.service import BATCH_ROWS, MaintenanceService, now_of
 
 INTERVAL_SECONDS = 5.0
 CONFLICT_TRIES = 3
@@ -53,7 +53,7 @@ class Scheduler(MaintenanceService):
 
     def work(self, connection: Connection, limit: int) -> int:
         """Promote up to `limit` jobs."""
-        sql, now = self._driver.sql, self._clock.now()
+        sql, now = self._driver.sql, now_of(self._clock, self._driver, connection)
         horizon = now + timedelta(seconds=self.interval)
         rows = connection.fetch(maintenance.job_schedule(sql, horizon, limit, now))
         done = maintenance.decode_scheduled(rows)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import random
 import time
+from datetime import datetime
 
-from river_core.db.maintenance import limit_time
+from river_core.clock import Clock, SystemClock
+from river_core.db.maintenance import database_time, decode_database_time, limit_time
 from river_core.drivers.base import Connection, Driver
 from river_core.errors import OperationalError
 from river_core.service import Service
@@ -101,3 +103,11 @@ class MaintenanceService(Service):
     def work(self, connection: Connection, limit: int) -> int:
         """Take up to `limit` rows inside an open transaction; return how many it took."""
         raise TypeError(f"{type(self).__name__} defines no work()")
+
+
+def now_of(clock: Clock, driver: Driver, connection: Connection) -> datetime:
+    """Return the database's time, by which rows were stamped, unless the clock is not the machine's."""
+    if not isinstance(clock, SystemClock):
+        return clock.now()
+    sql = driver.sql
+    return decode_database_time(sql, connection.fetch(database_time(sql))[0])
