@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import TextIOBase
 from typing import Any
 
 from river_core.encoding import encode_json
 from river_core.errors import ConfigurationError
 from river_core.outcome import Outcome
-from river_core.plugins import Plugin, WorkOperation
+from river_core.plugins import AwaitedWorkOperation, Plugin, WorkOperation
 from river_core.task import Job
 
 LOG_KEY = "river:log"
@@ -101,10 +102,20 @@ class PersistedLogs(Plugin):
 
     def work(self, job: Job, operation: WorkOperation) -> Outcome | None:
         """Give the job its logger, and keep what it took, however the attempt ends."""
+        with self._logged(job):
+            return operation()
+
+    async def work_awaited(self, job: Job, operation: AwaitedWorkOperation) -> Outcome | None:
+        """Do the same around a coroutine."""
+        with self._logged(job):
+            return await operation()
+
+    @contextmanager
+    def _logged(self, job: Job) -> Iterator[None]:
         writer = LogWriter(self._max_size)
         job.use_powers().logger = self._make_logger(writer)
         try:
-            return operation()
+            yield
         finally:
             self._keep(job, writer)
 

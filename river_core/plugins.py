@@ -7,7 +7,7 @@ worker call them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -20,6 +20,7 @@ from river_core.task import Job, Registry
 
 InsertOperation = Callable[[list[InsertParams]], list[InsertResult]]
 WorkOperation = Callable[[], Outcome | None]
+AwaitedWorkOperation = Callable[[], Awaitable[Outcome | None]]
 
 
 class FinalizeAction(StrEnum):
@@ -58,9 +59,18 @@ class Plugin:
     def work(self, job: Job, operation: WorkOperation) -> Outcome | None:
         """Surround an attempt with all its hooks; `operation` raises what they raise.
 
-        Returning None hands on what `operation` returned last.
+        Returning None hands on what `operation` returned last. Where the task is a coroutine this holds a
+        thread until its end; `work_awaited` beside it does not.
         """
         return operation()
+
+    async def work_awaited(self, job: Job, operation: AwaitedWorkOperation) -> Outcome | None:
+        """Do as `work` where the task is a coroutine, on the event loop: `operation` is awaited.
+
+        Called instead of `work` when every plugin of the job that has `work` has this too, and
+        `Task.is_coroutine` says what the task is.
+        """
+        return await operation()
 
     def work_begin(self, job: Job) -> None:
         """See a job before its task runs. Raising fails the attempt; neither task nor `work_end` run then."""
@@ -94,9 +104,15 @@ class Hooks:
     insert_begin: tuple[Callable[..., Any], ...]
     insert_end: tuple[Callable[..., Any], ...]
     work: tuple[Callable[..., Any], ...]
+    work_awaited: tuple[Callable[..., Any], ...]
     work_begin: tuple[Callable[..., Any], ...]
     work_end: tuple[Callable[..., Any], ...]
     job_finalize: tuple[Callable[..., Any], ...]
+
+    @property
+    def blocking(self) -> bool:
+        """Whether any plugin surrounds attempts by `work` alone, so that a coroutine's thread must wait."""
+        return bool(_owners(self.work) - _owners(self.work_awaited))
 
 
 class PluginSet:
@@ -124,6 +140,10 @@ class PluginSet:
         if task is not None:  # a kind that nobody knows may be registered yet, and may be anything
             self._by_kind[kind] = hooks
         return hooks
+
+
+def _owners(methods: Iterable[Any]) -> set[int]:
+    return {id(method.__self__) for method in methods}
 
 
 def distinct(plugins: Iterable[object]) -> tuple[Plugin, ...]:

@@ -8,7 +8,8 @@ transaction was committed; the row tells.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -47,7 +48,7 @@ class Checkpoint:
 
 
 class Steps:
-    """The steps of one attempt, used by the thread that runs the task.
+    """The steps of one attempt, used by the thread or coroutine that runs the task.
 
     >>> job.steps.run("reserve", lambda: reserve(order))  # doctest: +SKIP
     >>> job.steps.run_cursor("mail", send_from, default=0)  # doctest: +SKIP
@@ -69,18 +70,35 @@ class Steps:
     def run(self, name: str, body: Callable[[], Result]) -> Result | None:
         """Run `body` unless an earlier attempt got past this step; return its result, or None.
 
-        Raises ResumableError for a name that was used before and inside another step.
+        Raises ResumableError for a name that was used before, inside another step, and for a coroutine,
+        which `run_awaited` is for.
         """
-        return self._enter(name, body, name == self._resume_at)
+        return self._blocking(name, body) if self._begins(name, name == self._resume_at) else None
+
+    async def run_awaited(self, name: str, body: Callable[[], Awaitable[Result]]) -> Result | None:
+        """Do as `run` in a coroutine: what `body` gives is awaited.
+
+        >>> await job.steps.run_awaited("reserve", lambda: reserve(order))  # doctest: +SKIP
+        """
+        return await self._awaited(name, body) if self._begins(name, name == self._resume_at) else None
 
     def run_cursor(self, name: str, body: Callable[[Any], Result], default: Any = None) -> Result | None:
         """Run `body` with the cursor that an earlier attempt has left, else with `default`.
 
         `set_cursor` inside `body` moves it. Raises ResumableError as `run` does.
         """
-        cursors = self._known.cursors
-        cursor = cursors.get(name, default)
-        return self._enter(name, lambda: body(cursor), name == self._resume_at and name not in cursors)
+        cursor = self._known.cursors.get(name, default)
+        return self._blocking(name, lambda: body(cursor)) if self._begins_at_cursor(name) else None
+
+    async def run_cursor_awaited(
+        self, name: str, body: Callable[[Any], Awaitable[Result]], default: Any = None
+    ) -> Result | None:
+        """Do as `run_cursor` in a coroutine: what `body` gives is awaited."""
+        cursor = self._known.cursors.get(name, default)
+        return await self._awaited(name, lambda: body(cursor)) if self._begins_at_cursor(name) else None
+
+    def _begins_at_cursor(self, name: str) -> bool:
+        return self._begins(name, name == self._resume_at and name not in self._known.cursors)
 
     def set_cursor(self, value: Any) -> None:
         """Remember, for a retry, how far the current step has come (River: ResumableSetCursor).
@@ -90,7 +108,8 @@ class Steps:
         cursors = {**self._known.cursors, self._inside(): json_copy("the cursor", value)}
         self._know(self._known.step, cursors)
 
-    def _enter(self, name: str, body: Callable[[], Result], done: bool) -> Result | None:
+    def _begins(self, name: str, done: bool) -> bool:
+        """Take up a step; return whether it is to be run."""
         if self._current is not None:
             raise ResumableError(f"step {name!r} is inside step {self._current!r}; steps cannot be nested")
         if name in self._names:
@@ -99,19 +118,33 @@ class Steps:
         if done:
             self._reached = True
             self._know(name, self._known.cursors)
-            return None
+            return False
         if name == self._resume_at:
             self._reached = True
-        return self._run(name, body) if self._reached else None
+        return self._reached
 
-    def _run(self, name: str, body: Callable[[], Result]) -> Result:
+    def _blocking(self, name: str, body: Callable[[], Result]) -> Result:
+        with self._inside_of(name):
+            result = body()
+            if isinstance(result, Awaitable):
+                getattr(result, "close", lambda: None)()
+                raise ResumableError(
+                    f"step {name!r} is a coroutine; use `await job.steps.run_awaited` or `run_cursor_awaited`"
+                )
+            return result
+
+    async def _awaited(self, name: str, body: Callable[[], Awaitable[Result]]) -> Result:
+        with self._inside_of(name):
+            return await body()
+
+    @contextmanager
+    def _inside_of(self, name: str) -> Iterator[None]:
         self._current = self._last = name
         try:
-            result = body()
+            yield
         finally:
             self._current = None
         self._know(name, {key: value for key, value in self._known.cursors.items() if key != name})
-        return result
 
     def _know(self, step: str, cursors: dict[str, Any]) -> None:
         self._known = Progress(step, cursors)

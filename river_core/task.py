@@ -5,10 +5,11 @@ River calls a task a worker; here `Task` works one kind and `Registry` is River'
 
 from __future__ import annotations
 
+import inspect
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -76,7 +77,7 @@ class Powers:
 class Job:
     """The running job, as its task sees it (River: Job).
 
-    Used by the thread that runs the task; `stop` alone may be called from others.
+    Used by the thread, or coroutine, that runs the task; `stop` alone may be called from others.
     """
 
     __slots__ = ("_metadata", "client", "powers", "row", "stop_cause")
@@ -100,7 +101,10 @@ class Job:
         return self.stop_cause is not None
 
     def wait_stopped(self, timeout: float | None = None) -> bool:
-        """Wait up to `timeout` seconds for the job to be stopped; return whether it was."""
+        """Wait up to `timeout` seconds for the job to be stopped; return whether it was.
+
+        It blocks, so it is not for coroutines, which are told of a stop by their cancellation.
+        """
         stopped = self.use_powers().stopped
         if self.stop_cause is not None:
             return True
@@ -163,6 +167,10 @@ class Job:
         return self.powers
 
 
+Worked = Outcome | Awaitable[Outcome | None] | None
+"""What running a task gives: an outcome, None for a success, or what is to be awaited for either."""
+
+
 class Task:
     """Works the jobs of one kind (River: Worker). Subclass it, or register a function."""
 
@@ -175,9 +183,19 @@ class Task:
     plugins: Sequence[object] = ()
     """Plugins for jobs of this kind only, inside those of the worker and of the client."""
 
-    def work(self, job: Job) -> Outcome | None:
-        """Run the job. None means completed; raise to fail, or to cancel or snooze."""
+    def work(self, job: Job) -> Worked:
+        """Run the job. None means completed; raise to fail, or to cancel or snooze.
+
+        May be `async def`, or return an awaitable of the outcome: it is awaited on the worker's event loop.
+        """
         raise TypeError(f"{type(self).__name__} defines no work()")
+
+    def is_coroutine(self, job: JobRow) -> bool:
+        """Return whether `work` will give an awaitable for this job: then few threads are made for it.
+
+        Must be quick, and neither block nor raise. An awaitable that was not foretold is awaited as well.
+        """
+        return _is_async(self.work)
 
     def timeout(self, job: JobRow) -> float | None:
         """Return the time-out in seconds, 0 for the worker's default, None for no limit."""
@@ -217,15 +235,22 @@ class Task:
 class FunctionTask(Task):
     """A task made of a function that takes the `Job`."""
 
-    def __init__(self, kind: str, function: Callable[[Job], Outcome | None]) -> None:
-        """Work `kind` by `function`; its return value is ignored unless it is an outcome."""
+    def __init__(self, kind: str, function: Callable[[Job], Any]) -> None:
+        """Work `kind` by `function`, which may be `async def`; a result that is no outcome is ignored."""
         self.kind = kind
         self.function = function
+        self._is_async = _is_async(function)
 
-    def work(self, job: Job) -> Outcome | None:
+    def work(self, job: Job) -> Worked:
         """Call the function."""
         result = self.function(job)
-        return result if isinstance(result, Outcome) else None
+        if result is None:
+            return None
+        return result if isinstance(result, Outcome | Awaitable) else None
+
+    def is_coroutine(self, job: JobRow) -> bool:
+        """Return whether the function was made by `async def`."""
+        return self._is_async
 
 
 class Registry:
@@ -236,6 +261,8 @@ class Registry:
         self._tasks: dict[str, Task] = {}
         self.has_plugins = False
         """Whether any task has plugins of its own."""
+        self.has_coroutines = False
+        """Whether the jobs of any task may be coroutines."""
 
     def add(self, task: Task | str, function: Callable[[Job], Any] | None = None) -> Registry:
         """Register a task, or a function under a kind; return the registry.
@@ -252,6 +279,7 @@ class Registry:
                 raise ConfigurationError(f"kind {kind!r} is registered already")
         self._tasks.update(dict.fromkeys((entry.kind, *entry.kind_aliases), entry))
         self.has_plugins = self.has_plugins or bool(entry.plugins)
+        self.has_coroutines = self.has_coroutines or _may_be_coroutine(entry)
         return self
 
     def get(self, kind: str) -> Task | None:
@@ -279,3 +307,15 @@ def _as_task(task: Task | str, function: Callable[[Job], Any] | None) -> Task:
     if function is None:
         raise ConfigurationError(f"kind {task!r} was given without a function to run it")
     return FunctionTask(task, function)
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(type(function), "__call__", None)  # noqa: B004 - an object that is called like a function
+    )
+
+
+def _may_be_coroutine(task: Task) -> bool:
+    if isinstance(task, FunctionTask):
+        return _is_async(task.function)
+    return type(task).is_coroutine is not Task.is_coroutine or _is_async(task.work)

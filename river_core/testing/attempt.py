@@ -28,6 +28,7 @@ from river_core.worker.config import WorkerConfig
 from river_core.worker.executor import Executor
 from river_core.worker.extensions import Extensions
 from river_core.worker.job_events import job_events
+from river_core.worker.loop_in_place import LoopInPlace
 from river_core.worker.main_thread import MainThreadSlots
 from river_core.worker.outcome_writer import OutcomeWriter
 from river_core.worker.stuck import StuckJobs
@@ -97,12 +98,16 @@ class Attempt:
 
     def _run(self, executor: Executor, row: JobRow) -> None:
         stuck = StuckJobs(self.config.job_stuck_threshold, self.config.job_stuck_handler)
+        loop = LoopInPlace()
         slots = MainThreadSlots(
-            "river-test", 1, executor, self.client, self.completions.append, _nothing, stuck=stuck
+            "river-test", 1, executor, self.client, self.completions.append, _nothing, loop, stuck=stuck
         )
         slots.submit([row], slots.reserve().total)
-        with _expiring(slots, executor.timeout(row)):
-            slots.run_next(0)
+        try:
+            with _expiring(slots, executor.timeout(row)):
+                slots.run_next(0)
+        finally:
+            loop.stop(0)
 
     def _written(self, batch: Sequence[Completion], states: dict[int, JobState]) -> None:
         self.completions, self.states = list(batch), states

@@ -33,12 +33,15 @@ logger = logging.getLogger(__name__)
 class Attendant(Service):
     """One thread for all queues of a worker."""
 
-    def __init__(self, driver: Driver, producers: Producers, events: EventBus) -> None:
-        """Attend to `producers` by queue name."""
+    def __init__(
+        self, driver: Driver, producers: Producers, events: EventBus, look: Callable[[], None]
+    ) -> None:
+        """Attend to `producers` by queue name; `look` is called at every turn."""
         super().__init__("river-attendant")
         self._driver = driver
         self._producers = producers
         self._events = events
+        self._look = look
         self._next_poll = 0.0
         self._overtime: tuple[float, Callable[[], object]] | None = None
         self._next_report = time.monotonic() + QUEUE_REPORT_SECONDS
@@ -84,6 +87,7 @@ class Attendant(Service):
             slots.expire()
             if slots.claims_ahead:
                 slots.give_back_waiting(older_than=MAX_WAIT_SECONDS)
+        self._look()
         now = time.monotonic()
         if self._overtime is not None and now >= self._overtime[0]:
             self._overtime[1]()

@@ -7,8 +7,8 @@ the task in the middle is anyone else's code.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from river_core import outcome as o
@@ -20,7 +20,7 @@ from river_core.links import Break
 from river_core.outcome import Completed, Failed, Outcome, StateChange
 from river_core.resumable import STEP_KEY
 from river_core.retry import RetryPolicy
-from river_core.task import Job, Registry, Task
+from river_core.task import Job, Registry, Task, Worked
 from river_core.worker.completion import Completion
 from river_core.worker.events import EventKind
 from river_core.worker.extensions import Extensions
@@ -29,7 +29,8 @@ from river_core.worker.powers import ROLLED_BACK, completed_in_tx, steps_settled
 REMOTE_CANCEL_TEXT = "JobCancelError: job cancelled remotely"
 COMPLETED = Completed()
 
-Call = Callable[[Task, Job], Outcome | None]
+Call = Callable[[Task, Job], Worked]
+Wait = Callable[[Awaitable[Outcome | None]], Outcome | None]
 logger = logging.getLogger(__name__)
 
 _EVENT_OF: dict[type[Outcome], EventKind] = {
@@ -39,6 +40,14 @@ _EVENT_OF: dict[type[Outcome], EventKind] = {
     o.Snoozed: EventKind.JOB_SNOOZED,
     o.Interrupted: EventKind.JOB_INTERRUPTED,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Awaiting:
+    """An attempt whose task is a coroutine: what is to be awaited, and then given to `Executor.landed`."""
+
+    awaitable: Awaitable[Outcome | None]
+    attempt: Attempt
 
 
 class Executor:
@@ -71,17 +80,45 @@ class Executor:
             return None
         return seconds or self._job_timeout
 
-    def execute(self, job: Job, call: Call) -> Completion | None:
-        """Run the job by `call`, which a slot provides, and return what is to be written, if anything."""
+    @property
+    def may_await(self) -> bool:
+        """Whether any task may be a coroutine."""
+        return self._registry.has_coroutines
+
+    def frees_thread(self, row: JobRow) -> bool:
+        """Tell whether a job is known to be a coroutine that no plugin keeps in its thread."""
+        task = self._registry.get(row.kind)
+        if task is None or not task.is_coroutine(row):
+            return False
+        return self._extensions is None or not self._extensions.blocks(row.kind)
+
+    def execute(self, job: Job, call: Call, wait: Wait) -> Completion | Awaiting | None:
+        """Run the job by `call` and return what is to be written, if anything, or what is to be awaited.
+
+        A slot provides `call`, and `wait` for where a plugin needs the end of a coroutine in this thread.
+        """
         started_at = self._clock.now()
         task = self._registry.get(job.row.kind)
-        outcome = self._outcome(task, job, call)
+        outcome = self._outcome(task, job, call, wait)
         attempt = Attempt(job.row, started_at, task, self._policy)
+        if type(outcome) is not Completed and isinstance(outcome, Awaitable):
+            return Awaiting(outcome, attempt)
+        return self._settled(job, outcome, attempt)
+
+    def landed(
+        self, job: Job, attempt: Attempt, outcome: Outcome | None, error: BaseException | None
+    ) -> Completion | None:
+        """Return what is to be written for a coroutine that has ended, by returning or by raising."""
+        ended = outcome_of(error) if error is not None else outcome or COMPLETED
+        return self._settled(job, _unless_cancelled(job, ended), attempt)
+
+    def _settled(self, job: Job, outcome: Outcome, attempt: Attempt) -> Completion | None:
         if job.powers is None and self._extensions is None and STEP_KEY not in job.row.encoded_metadata:
             return self._completion(job, outcome, attempt)
         outcome = steps_settled(job, outcome)
         if job.powers is not None and job.powers.completion is not None:
-            settled = completed_in_tx(job, outcome, job.powers.completion, (started_at, self._clock.now()))
+            ran = (attempt.started_at, self._clock.now())
+            settled = completed_in_tx(job, outcome, job.powers.completion, ran)
             if settled is not ROLLED_BACK:
                 return settled
         if self._extensions is None:
@@ -90,17 +127,19 @@ class Executor:
             outcome = self._extensions.judged(job, outcome)
         return self._extensions.finalized(job, self._completion(job, outcome, attempt))
 
-    def _outcome(self, task: Task | None, job: Job, call: Call) -> Outcome:
+    def _outcome(
+        self, task: Task | None, job: Job, call: Call, wait: Wait
+    ) -> Outcome | Awaitable[Outcome | None]:
         if task is None:
             return Failed(UnknownJobKindError(job.row.kind))
         try:
-            run = call if self._extensions is None else self._extensions.surrounding(call)
+            run = call if self._extensions is None else self._extensions.surrounding(call, wait)
             outcome = run(task, job) or COMPLETED
         except BaseException as error:  # noqa: BLE001 - whatever a task raises is its outcome
             outcome = outcome_of(error)
-        if job.stop_cause is JobCancelError and not isinstance(outcome, Completed):
-            return o.Cancelled(REMOTE_CANCEL_TEXT, outcome.metadata)
-        return outcome
+        if job.stop_cause is None or isinstance(outcome, Awaitable):
+            return outcome
+        return _unless_cancelled(job, outcome)
 
     def _completion(self, job: Job, outcome: Outcome, attempt: Attempt) -> Completion:
         now = self._clock.now()
@@ -146,6 +185,13 @@ class Executor:
         attempt = Attempt(row, row.attempted_at or now, task, self._policy)
         failed = task.refused(row, error) if task is not None else Failed(error, trace="")
         return decide(failed, attempt, now, {})
+
+
+def _unless_cancelled(job: Job, outcome: Outcome) -> Outcome:
+    """Return the outcome, or the cancellation from outside in its place; what succeeded stays a success."""
+    if job.stop_cause is JobCancelError and not isinstance(outcome, Completed):
+        return o.Cancelled(REMOTE_CANCEL_TEXT, outcome.metadata)
+    return outcome
 
 
 def _log(outcome: Outcome, attempt: Attempt) -> None:

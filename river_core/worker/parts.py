@@ -25,11 +25,13 @@ from river_core.worker.completer import DRAIN_SECONDS, Completer, Written
 from river_core.worker.completion import Completion
 from river_core.worker.config import WorkerConfig
 from river_core.worker.elector import Elector
+from river_core.worker.event_loop import EventLoop
 from river_core.worker.events import EventBus
 from river_core.worker.executor import Executor
 from river_core.worker.extensions import Extensions
 from river_core.worker.identity import LOCKED, POLL_ONLY, client_id, marked_id
 from river_core.worker.liveness import LivenessLock, lockable
+from river_core.worker.loop_in_place import LoopInPlace
 from river_core.worker.main_thread import MainThreadSlots
 from river_core.worker.maintenance.group import MaintenanceServices
 from river_core.worker.orphans import OrphanWatch
@@ -81,8 +83,9 @@ class Parts:
             self._written,
         )
         self.lock = LivenessLock(driver, self.id, self.interrupt_all)
+        self.loop = LoopInPlace() if config.main_thread else EventLoop()
         self.producers = self._producers(context)
-        self.attendant = Attendant(driver, self.producers, context.events)
+        self.attendant = Attendant(driver, self.producers, context.events, self.loop.look)
         self.recovery = Recovery(driver, self.id, clock=clock)
         self.refresher = AttemptRefresher(
             driver, self.id, self.running_ids, config.refresh_attempts_after, clock=clock
@@ -243,6 +246,7 @@ class Parts:
             producer.join(STOP_SERVICE_SECONDS)
         for slots in self.slots:
             slots.close()
+        self.loop.stop(STOP_SERVICE_SECONDS)
         for service in (self.elector, *self._lookouts()):
             if service is not None:
                 service.stop(STOP_SERVICE_SECONDS)
@@ -256,7 +260,8 @@ class Parts:
         parts: list[Service | None] = [self.completer, self.attendant, self.notifier, self.lock]
         if not quiet:
             parts.extend((self.elector, *self.producers.claiming))
-        return [part.name for part in parts if part is not None and not part.alive]
+        names = [part.name for part in parts if part is not None and not part.alive]
+        return [*names, self.loop.thread_name] if self.loop.dead else names
 
 
 def new_id(driver: Driver, config: WorkerConfig) -> str:
@@ -279,6 +284,7 @@ def _slots_maker(context: Context, parts: Parts) -> Callable[[str, int], ThreadS
             context.client,
             parts.completer.put,
             parts.freed,
+            parts.loop,
             claim_ahead=context.config.claim_ahead,
             stuck=parts.stuck,
         )

@@ -1,7 +1,7 @@
 """One claimed job in a slot: whether it started, was given back, and how to interrupt it.
 
 An exception can be raised inside a running task, for a stop or a time-out; Python delivers it between
-two byte codes, so code that blocks in C sees it only when it returns.
+two byte codes, so code that blocks in C sees it only when it returns. A coroutine is cancelled instead.
 """
 
 from __future__ import annotations
@@ -9,30 +9,46 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
+from collections.abc import Awaitable
 
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.outcome import Outcome
-from river_core.task import Job, Task
+from river_core.task import Job, Task, Worked
+from river_core.worker.event_loop import EventLoop
+from river_core.worker.flight import (
+    Flight,
+    Landed,
+    Later,
+    current_flight,
+    is_current,
+    wait_for_landing,
+)
 
 
 class RunningJob:
     """A job in a slot, and the thread that an exception can be raised in while the task runs."""
 
     __slots__ = (
+        "_flight",
         "_interruptible",
         "_lock",
+        "_loop",
         "_thread_id",
         "claimed_at",
         "deadline",
         "given_back",
         "job",
+        "needs_thread",
         "started",
         "timeout",
     )
 
-    def __init__(self, job: Job) -> None:
-        """Hold a job that waits for a thread."""
+    def __init__(self, job: Job, loop: EventLoop) -> None:
+        """Hold a job that waits for a thread; should it turn out to be a coroutine, `loop` runs it."""
         self.job = job
+        self.needs_thread = True
+        self._loop = loop
+        self._flight: Flight | None = None
         self.claimed_at = time.monotonic()
         self.started = False
         self.given_back = False
@@ -59,8 +75,11 @@ class RunningJob:
             self.given_back = True
             return True
 
-    def call(self, task: Task, job: Job) -> Outcome | None:
-        """Run the task, from now on under its time-out; exceptions from `interrupt` arrive only in here."""
+    def call(self, task: Task, job: Job) -> Worked:
+        """Run the task, from now on under its time-out; exceptions from `interrupt` arrive only in here.
+
+        What a coroutine task gives is to be awaited inside a flight, or given to `hand_over` or `wait`.
+        """
         self._thread_id = threading.get_ident()
         self._interruptible = True
         if self.timeout is not None:
@@ -68,7 +87,10 @@ class RunningJob:
         try:
             if job.stop_cause is not None:
                 raise job.stop_cause
-            return task.work(job)
+            result = task.work(job)
+            if result is None or not isinstance(result, Awaitable):
+                return result
+            return Later(result, _await_body)
         except JobTimeoutError as error:
             if error.seconds or self.timeout is None:
                 raise
@@ -78,14 +100,46 @@ class RunningJob:
                 self._interruptible = False
 
     def runs_here(self) -> bool:
-        """Return whether the task runs in the thread that asks."""
+        """Return whether the task, or its coroutine, is who asks."""
+        if self._flight is not None:
+            return is_current(self._flight)
         return self._interruptible and self._thread_id == threading.get_ident()
+
+    def hand_over(self, awaitable: Awaitable[Outcome | None], landed: Landed) -> None:
+        """Give the job to the event loop; `landed` hears of its end. Raises as `Flight.start` does."""
+        self._take_off().start(awaitable, landed)
+
+    def wait(self, awaitable: Awaitable[Outcome | None]) -> Outcome | None:
+        """Let the event loop run the job, and block this thread until its end."""
+        return wait_for_landing(self._take_off(), awaitable)
+
+    def _take_off(self) -> Flight:
+        self.deadline = None  # it runs from where the coroutine begins
+        self._flight = Flight(self._loop, self.job, self.timeout, self._set_deadline)
+        return self._flight
+
+    def _set_deadline(self) -> None:
+        if self.timeout is not None:
+            self.deadline = time.monotonic() + self.timeout
+
+    def stop(self, cause: type[JobCancelError | JobInterruptedError]) -> bool:
+        """Tell the job to end, a coroutine by its cancellation; return whether this was the first time."""
+        first = self.job.stop(cause)
+        if self._flight is not None:
+            self._flight.cancel(cause)
+        return first
 
     def interrupt(self, cause: type[JobCancelError | JobInterruptedError | JobTimeoutError]) -> bool:
         """Raise `cause` inside the task if it still runs; return whether it was raised."""
+        if self._flight is not None:
+            return self._flight.cancel(cause)
         with self._lock:
             if not self._interruptible:
                 return False
             self._interruptible = False
             thread = ctypes.c_ulong(self._thread_id)
             return bool(ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(cause)))
+
+
+async def _await_body(awaitable: Awaitable[Outcome | None]) -> Outcome | None:
+    return await current_flight().body(awaitable)

@@ -14,15 +14,19 @@ from queue import SimpleQueue
 
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.job import JobRow
+from river_core.outcome import Outcome
 from river_core.task import Inserter, Job
 from river_core.worker.ahead import WORK_SECONDS, AheadBudget
 from river_core.worker.completion import Completion
+from river_core.worker.event_loop import EventLoop
 from river_core.worker.events import EventKind
-from river_core.worker.executor import Executor
+from river_core.worker.executor import Awaiting, Executor
 from river_core.worker.running_job import RunningJob
 from river_core.worker.stuck import StuckJobs
 
 SLOW_SECONDS = 2 * WORK_SECONDS
+THREADS_FOR_COROUTINES = 2
+"""Coroutines need a thread only until the event loop has them, so these few start any number."""
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +45,7 @@ class Reservation:
 
 
 class ThreadSlots:
-    """Up to `size` threads that run jobs, of one queue or of all."""
+    """Up to `size` jobs that run, of one queue or of all: in threads, coroutines on the event loop."""
 
     def __init__(
         self,
@@ -51,17 +55,20 @@ class ThreadSlots:
         client: Inserter,
         finished: Callable[[Completion], None],
         freed: Callable[[], None],
+        loop: EventLoop,
         *,
         claim_ahead: bool = False,
         stuck: StuckJobs | None = None,
     ) -> None:
-        """Run jobs by `executor`; hand each completion to `finished`, then say `freed`."""
+        """Run jobs by `executor`, coroutines on `loop`; hand completions to `finished`, then say `freed`."""
         self.name = name
         self.size = size
         self._executor = executor
         self._client = client
         self._finished = finished
         self._freed = freed
+        self._loop = loop
+        self._threadless = 0
         self._ahead = AheadBudget() if claim_ahead else None
         self._stuck = stuck
         self._stuck_jobs: dict[RunningJob, bool] = {}  # whether another thread has taken its place
@@ -121,17 +128,19 @@ class ThreadSlots:
 
     def submit(self, rows: list[JobRow], reserved: int) -> None:
         """Give claimed rows to the threads and let go of the rest of the `reserved` places."""
-        jobs = [RunningJob(Job(row, self._client)) for row in rows]
+        jobs = [RunningJob(Job(row, self._client), self._loop) for row in rows]
         with self._lock:
+            if self._executor.may_await:
+                self._set_apart(jobs)
             self._running.update((item.job.row.id, item) for item in jobs)
             self._reserved -= reserved
-            capacity = self._capacity()
+            threads = self._threads_wanted()
         for item in jobs:
             self._waiting.put(item)
         if len(rows) < reserved:
             self._freed()
         try:
-            for _ in range(min(len(self._running), capacity) - len(self._threads)):
+            for _ in range(threads - len(self._threads)):
                 self._start_thread()
         except (
             RuntimeError
@@ -139,6 +148,19 @@ class ThreadSlots:
             if not self._threads:
                 self.give_back_waiting()
             raise
+
+    def _threads_wanted(self) -> int:
+        few = min(self._threadless, THREADS_FOR_COROUTINES)
+        return min(len(self._running) - self._threadless + few, self._capacity())
+
+    def _set_apart(self, jobs: list[RunningJob]) -> None:
+        for item in jobs:
+            if self._executor.frees_thread(item.job.row):
+                self._frees_thread(item)
+
+    def _frees_thread(self, running: RunningJob) -> None:
+        running.needs_thread = False
+        self._threadless += 1
 
     def _start_thread(self) -> None:
         name = f"{self.name}-{len(self._threads) + 1}"
@@ -167,9 +189,31 @@ class ThreadSlots:
             return
         started = time.perf_counter()
         try:
-            completion = self._executor.execute(job, running.call)
+            completion = self._executor.execute(job, running.call, running.wait)
         except (JobInterruptedError, JobCancelError, JobTimeoutError):
             completion = self._executor.interrupted(job.row)
+        if isinstance(completion, Awaiting):
+            self._hand_over(running, completion, started)
+        else:
+            self._finish(running, completion, started)
+
+    def _hand_over(self, running: RunningJob, awaiting: Awaiting, started: float) -> None:
+        """Give a coroutine to the event loop. It keeps its place here, and its thread takes the next job."""
+        with self._lock:
+            if running.needs_thread:
+                self._frees_thread(running)
+
+        def landed(outcome: Outcome | None, error: BaseException | None) -> None:
+            try:
+                completion = self._executor.landed(running.job, awaiting.attempt, outcome, error)
+                self._finish(running, completion, started)
+            except BaseException as broken:
+                logger.exception("a slot of %s failed outside its task", self.name)
+                self._fail(running, broken)
+
+        running.hand_over(awaiting.awaitable, landed)
+
+    def _finish(self, running: RunningJob, completion: Completion | None, started: float) -> None:
         if self._ahead is not None:
             self._ahead.ran(time.perf_counter() - started)
         if completion is not None and not running.given_back:
@@ -184,6 +228,10 @@ class ThreadSlots:
 
     def _leave(self, running: RunningJob) -> None:
         job_id = running.job.row.id
+        if not running.needs_thread:
+            with self._lock:
+                self._threadless -= not running.needs_thread
+                running.needs_thread = True
         if self._running.get(job_id) is running:  # not where the job was claimed again meanwhile
             del self._running[job_id]
         if self._stuck_jobs:
@@ -199,14 +247,17 @@ class ThreadSlots:
         return list(self._running)
 
     def stop_job(self, job_id: int, cause: type[JobCancelError | JobInterruptedError]) -> bool:
-        """Tell one job to end, without raising inside it; return whether it is here and did not know."""
+        """Tell one job to end, a coroutine by its cancellation, without raising inside a thread.
+
+        Return whether it is here and did not know.
+        """
         running = self._running.get(job_id)
-        return running is not None and running.job.stop(cause)
+        return running is not None and running.stop(cause)
 
     def interrupt_all(self) -> None:
         """Tell every job to end for a stop of the worker, and raise inside those that run."""
         for running in list(self._running.values()):
-            running.job.stop(JobInterruptedError)
+            running.stop(JobInterruptedError)
             running.interrupt(JobInterruptedError)
 
     def expire(self) -> None:
@@ -273,7 +324,7 @@ class ThreadSlots:
 
     def owns_current_thread(self) -> bool:
         """Return whether the caller is one of the threads that run jobs."""
-        return threading.get_ident() in self._members
+        return threading.get_ident() in self._members or self._loop.owns_current_thread()
 
     def wait_drained(self, timeout: float | None) -> bool:
         """Wait up to `timeout` seconds until no job is left; return whether that is so."""
