@@ -7,6 +7,7 @@ interruption, then `retries`, the attempt budget and the retry policies (River: 
 from __future__ import annotations
 
 import logging
+import re
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from river_core.task import Task
 SCHEDULER_INTERVAL = timedelta(seconds=5)
 SNOOZES_KEY = "snoozes"
 MAX_TRACE_CHARACTERS = 32_768
+_WHOLE = re.compile(r"-?[0-9]{1,4300}")
 
 logger = logging.getLogger(__name__)
 
@@ -94,18 +96,30 @@ def decide(outcome: Outcome, attempt: Attempt, now: datetime, extra: Metadata) -
 
 
 def _snoozed(seconds: float, row: JobRow, now: datetime, metadata: dict[str, object]) -> StateChange:
-    metadata[SNOOZES_KEY] = snooze_count(row) + 1
+    metadata[SNOOZES_KEY] = _wrapped(snooze_count(row) + 1)
     delay = timedelta(seconds=seconds)
     return o.set_snoozed(now + delay, delay <= SCHEDULER_INTERVAL, _restored(row), metadata)
 
 
 def snooze_count(row: JobRow) -> int:
-    """Return how often the job was snoozed; what is no finite number from 0 on counts as 0."""
+    """Return how often the job was snoozed, read as River for Go reads what others may have written there.
+
+    Fractions are cut, whole numbers in texts count, and so does true; anything else is 0.
+    """
     try:
         value = row.metadata.get(SNOOZES_KEY, 0)
-        return int(value) if isinstance(value, int | float) and value >= 0 else 0
+        return _wrapped(int(value)) if _is_counted(value) else 0
     except (JobRowDecodeError, OverflowError, ValueError):
         return 0
+
+
+def _is_counted(value: object) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and bool(_WHOLE.fullmatch(value)))
+
+
+def _wrapped(number: int) -> int:
+    """Return a number as it is in 64 bits, as River's other clients hold it."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def _restored(row: JobRow) -> int:

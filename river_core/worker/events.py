@@ -10,6 +10,7 @@ import logging
 import queue
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -93,9 +94,12 @@ class Subscription:
         if timeout is None and self._bus.is_closed(self):
             timeout = 0.0
         try:
-            return self._queue.get(timeout=timeout) if timeout != 0.0 else self._queue.get_nowait()
+            event = self._queue.get(timeout=timeout) if timeout != 0.0 else self._queue.get_nowait()
         except queue.Empty:
             return None
+        if self._bus.is_closed(self):
+            self._end()
+        return event
 
     def __iter__(self) -> Iterator[Event]:
         """Yield events until the subscription is closed and read to its end."""
@@ -112,10 +116,12 @@ class Subscription:
     def close(self) -> None:
         """End the subscription; what is buffered stays readable. Harmless twice."""
         if self._bus.remove(self):
-            try:
-                self._queue.put_nowait(None)
-            except queue.Full:
-                logger.debug("a full subscription was closed")
+            self._end()
+
+    def _end(self) -> None:
+        """Wake a reader; each one that wakes does so for the next."""
+        with suppress(queue.Full):  # then nobody waits, and the next to read comes here
+            self._queue.put_nowait(None)
 
 
 class EventBus:

@@ -14,8 +14,8 @@ from river_core.errors import ValidationError
 from river_core.job import JobState
 from river_core.task import Job
 from river_core.worker.events import Event, EventBus, EventKind, kind_of
-from tests.runtime.stored import NOW, run
-from tests.runtime.workers import DEADLINE, Gate, insert, next_event, registry, running, wait_for
+from tests.runtime.stored import NOW, FixedClock, run
+from tests.runtime.workers import DEADLINE, Gate, insert, next_event, registry, row, running, wait_for
 
 
 def test_a_full_subscription_drops_the_newest() -> None:
@@ -40,6 +40,33 @@ def test_close_wakes_a_reader() -> None:
     subscription.close()
     reader.join(DEADLINE)
     assert got == [None]
+
+
+@pytest.mark.parametrize("published", [0, 1])
+def test_close_wakes_every_reader(published: int) -> None:
+    """Checklist 125. However many wait, and whether or not there is something to read for one of them."""
+    bus = EventBus()
+    subscription = bus.subscribe()
+    got: list[Event | None] = []
+    readers = [threading.Thread(target=lambda: got.append(subscription.get()), daemon=True) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for _ in range(published):
+        bus.publish(Event(EventKind.JOB_COMPLETED))
+    subscription.close()
+    for reader in readers:
+        reader.join(DEADLINE)
+    assert sorted(event is None for event in got) == [False] * published + [True] * (3 - published)
+
+
+def test_a_full_subscription_holds_up_no_worker(driver: Driver) -> None:
+    """Checklist 125. All jobs are worked; the reader finds the first event, and then the end."""
+    with running(driver, registry(one=lambda job: None)) as worker:
+        events = worker.events.subscribe("job_completed", size=1)
+        ids = [insert(driver, "one").id for _ in range(3)]
+        wait_for(lambda: all(row(driver, job).finalized_at for job in ids), "the end of all jobs")
+    events.close()
+    assert len(list(events)) == 1
 
 
 @pytest.mark.parametrize("arguments", [(("job_vanished",), 1), ((), 0)])
@@ -67,6 +94,19 @@ def test_statistics(driver: Driver) -> None:
     assert event.statistics.queue_wait >= waited / timedelta(seconds=1) - 0.5
     assert event.statistics.run >= 0.05
     assert event.statistics.complete >= 0
+
+
+def test_statistics_of_a_clock_that_stands(driver: Driver) -> None:
+    """Checklist 126. The wait is the hour since the job was due; nothing is ever negative."""
+    due = {"one": NOW - timedelta(hours=1), "two": NOW + timedelta(hours=1)}
+    tasks = registry(one=lambda job: None, two=lambda job: None)
+    with running(driver, tasks, clock=FixedClock()) as worker:
+        events = worker.events.subscribe()
+        for kind, expected in (("one", 3600.0), ("two", 0.0)):
+            insert(driver, kind, scheduled_at=due[kind], state=JobState.AVAILABLE)
+            statistics = next_event(events).statistics
+            assert statistics is not None
+            assert (statistics.queue_wait, statistics.run, statistics.complete) == (expected, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,10 @@ def work_one(driver: Driver, function: Any, **options: Any) -> tuple[EventKind, 
 
 def test_success(driver: Driver) -> None:
     """Checklist 69. completed, finalized, claimed once by this worker, no errors."""
-    kind, job = work_one(driver, lambda job: None)
+    due = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
+    kind, job = work_one(driver, lambda job: None, scheduled_at=due, state=JobState.AVAILABLE)
     assert kind is EventKind.JOB_COMPLETED
+    assert (job.scheduled_at, job.encoded_errors) == (due, None)
     assert (job.state, job.attempt, job.errors) == (JobState.COMPLETED, 1, [])
     assert job.finalized_at is not None
     assert job.attempted_at is not None
@@ -84,16 +86,21 @@ def test_last_attempt(driver: Driver) -> None:
     assert kind is EventKind.JOB_FAILED
     assert job.state is JobState.DISCARDED
     assert job.finalized_at is not None
+    assert [(error.attempt, error.error) for error in job.errors] == [(1, "it broke")]
 
 
 def test_a_retry_runs_again_when_it_is_due(driver: Driver) -> None:
     """Checklist 70. The row is claimed again by itself, and the second attempt completes it."""
     attempts: list[int] = []
+    early: list[datetime] = []
 
     def task(job: Job) -> None:
         attempts.append(job.row.attempt)
         if len(attempts) == 1:
             raise ValueError("once")
+        assert job.row.attempted_at is not None
+        if job.row.attempted_at < job.row.scheduled_at:
+            early.append(job.row.scheduled_at)
 
     with running(driver, registry(twice=task)) as worker:
         events = worker.events.subscribe(EventKind.JOB_COMPLETED)
@@ -101,6 +108,7 @@ def test_a_retry_runs_again_when_it_is_due(driver: Driver) -> None:
         next_event(events)
     after = row(driver, job.id)
     assert attempts == [1, 2]
+    assert early == []
     assert (after.state, after.attempt, len(after.errors)) == (JobState.COMPLETED, 2, 1)
 
 
@@ -114,9 +122,28 @@ def test_cancel(driver: Driver) -> None:
     assert kind is EventKind.JOB_CANCELLED
     assert job.state is JobState.CANCELLED
     assert [error.error for error in job.errors] == ["JobCancelError: not needed"]
+    assert job.finalized_at is not None
 
 
-@pytest.mark.parametrize(("seconds", "state"), [(4, JobState.AVAILABLE), (60, JobState.SCHEDULED)])
+def test_cancel_inside_another_exception(driver: Driver) -> None:
+    """Checklist 78. As a cause or in a group it is still a cancel, with the same text."""
+
+    def caused(job: Job) -> None:
+        try:
+            raise JobCancelError("not needed")
+        except JobCancelError as error:
+            raise RuntimeError("the clean-up broke") from error
+
+    def grouped(job: Job) -> None:
+        raise BaseExceptionGroup("several", [ValueError("x"), JobCancelError("not needed")])
+
+    for task in (caused, grouped):
+        kind, job = work_one(driver, task)
+        assert (kind, job.state) == (EventKind.JOB_CANCELLED, JobState.CANCELLED)
+        assert [error.error for error in job.errors] == ["JobCancelError: not needed"]
+
+
+@pytest.mark.parametrize(("seconds", "state"), [(5, JobState.AVAILABLE), (60, JobState.SCHEDULED)])
 def test_snooze(driver: Driver, seconds: float, state: JobState) -> None:
     """Checklist 79. The attempt is given back and counted as a snooze."""
 
@@ -126,6 +153,25 @@ def test_snooze(driver: Driver, seconds: float, state: JobState) -> None:
     kind, job = work_one(driver, task)
     assert kind is EventKind.JOB_SNOOZED
     assert (job.state, job.attempt, job.metadata["snoozes"], job.errors) == (state, 0, 1, [])
+    assert job.attempted_at is not None
+    assert job.scheduled_at - job.attempted_at >= timedelta(seconds=seconds) - timedelta(seconds=0.01)
+
+
+def test_snoozes_are_counted(driver: Driver) -> None:
+    """Checklist 79. One of no time at all makes the job available at once; each counts, none is an error."""
+
+    def task(job: Job) -> None:
+        if job.row.metadata.get("snoozes", 0) < 2:
+            raise JobSnoozeError(0)
+
+    with running(driver, registry(patient=task)) as worker:
+        events = worker.events.subscribe()
+        job = insert(driver, "patient")
+        snoozed = [next_event(events), next_event(events)]
+        assert next_event(events).kind is EventKind.JOB_COMPLETED
+    assert [event.kind for event in snoozed] == [EventKind.JOB_SNOOZED] * 2
+    after = row(driver, job.id)
+    assert (after.attempt, after.encoded_errors, after.metadata["snoozes"]) == (1, None, 2)
 
 
 def test_unknown_kind(driver: Driver) -> None:
@@ -134,8 +180,11 @@ def test_unknown_kind(driver: Driver) -> None:
         events = worker.events.subscribe()
         job = insert(driver, "stranger")
         assert next_event(events).kind is EventKind.JOB_FAILED
-    [error] = row(driver, job.id).errors
-    assert "stranger" in error.error
+    after = row(driver, job.id)
+    assert (after.state, after.attempt) == (JobState.AVAILABLE, 1)
+    assert after.scheduled_at > job.scheduled_at
+    [error] = after.errors
+    assert error.error == "job kind is not registered in the client's Workers bundle: stranger"
 
 
 def test_unknown_kinds_stay_when_only_known_ones_are_fetched(driver: Driver) -> None:

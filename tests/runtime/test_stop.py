@@ -5,15 +5,20 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 
+from river_core.client import Client
+from river_core.db.statement import Statement
 from river_core.drivers.base import Driver
 from river_core.errors import ConfigurationError, JobInterruptedError, RiverError
 from river_core.job import JobState
+from river_core.plugins import Metric, Plugin
 from river_core.task import Job
 from river_core.worker.config import WorkerConfig
 from river_core.worker.events import EventKind
+from river_core.worker.slots import ThreadSlots
 from river_core.worker.worker import Worker
 from tests.runtime.workers import DEADLINE, Gate, insert, next_event, registry, row, running, wait_for
 
@@ -62,8 +67,10 @@ def test_a_hard_stop_interrupts_and_gives_the_attempt_back(driver: Driver) -> No
         assert worker.stop_and_cancel(DEADLINE) is False
         assert next_event(events).kind is EventKind.JOB_INTERRUPTED
     after = row(driver, job.id)
-    assert (after.state, after.attempt, after.errors) == (JobState.AVAILABLE, 0, [])
+    assert (after.state, after.attempt, after.encoded_errors) == (JobState.AVAILABLE, 0, None)
     assert after.metadata["a"] == 1
+    assert after.attempted_at is not None
+    assert after.attempted_at <= after.scheduled_at <= datetime.now(UTC)
     assert seen == [JobInterruptedError]
 
 
@@ -164,8 +171,6 @@ def test_no_row_stays_running_when_jobs_keep_coming(driver: Driver) -> None:
         stop_inserting.set()
         inserter.join(DEADLINE)
     with driver.connect() as connection:
-        from river_core.db.statement import Statement
-
         found = connection.fetch(Statement("states", "SELECT state, attempt FROM river_job", {}))
     assert {tuple(item) for item in Counter(map(tuple, found))} <= {("completed", 1), ("available", 0)}
 
@@ -173,8 +178,6 @@ def test_no_row_stays_running_when_jobs_keep_coming(driver: Driver) -> None:
 @pytest.mark.parametrize("poll_only", [False, True])
 def test_a_running_job_hears_a_cancellation_from_outside(driver: Driver, poll_only: bool) -> None:
     """Checklist 94, 95. By notification, or by the poll; it ends cancelled with River's text."""
-    from river_core.client import Client
-
     began = threading.Event()
 
     def task(job: Job) -> None:
@@ -197,8 +200,6 @@ def test_rows_go_back_when_the_system_gives_no_thread(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A claim without any thread to run it is not kept: the row is available again and runs later."""
-    from river_core.worker.slots import ThreadSlots
-
     refused: list[str] = []
     start_thread = ThreadSlots._start_thread
 
@@ -215,6 +216,47 @@ def test_rows_go_back_when_the_system_gives_no_thread(
         kinds = [next_event(events).kind, next_event(events).kind]
     assert kinds == [EventKind.JOB_INTERRUPTED, EventKind.JOB_COMPLETED]
     assert row(driver, job.id).attempt == 1
+
+
+def test_a_job_with_an_error_of_its_own_fails_during_a_hard_stop(driver: Driver) -> None:
+    """Checklist 99. It is an ordinary failed attempt: the error is stored and the attempt counts."""
+    began = threading.Event()
+
+    def task(job: Job) -> None:
+        try:
+            began.set()
+            job.wait_stopped(DEADLINE)
+            job.wait_stopped(DEADLINE)
+        except JobInterruptedError:
+            raise ValueError("half of it is done") from None
+
+    with running(driver, registry(broken=task)) as worker:
+        events = worker.events.subscribe()
+        job = insert(driver, "broken")
+        assert began.wait(DEADLINE)
+        worker.stop_and_cancel(DEADLINE)
+        assert next_event(events).kind is EventKind.JOB_FAILED
+    after = row(driver, job.id)
+    assert (after.state, after.attempt) == (JobState.AVAILABLE, 1)
+    assert [error.error for error in after.errors] == ["half of it is done"]
+
+
+def no_claims(worker: Worker) -> bool:
+    """Whether the worker's producers have ended."""
+    assert worker._parts is not None
+    return not any(producer.alive for producer in worker._parts.producers.values())
+
+
+def hears_a_stop(began: threading.Event, fails: bool) -> Callable[[Job], None]:
+    """A task that runs until it is told to stop, and then ends in order or not."""
+
+    def task(job: Job) -> None:
+        began.set()
+        assert job.wait_stopped(DEADLINE)
+        if fails:
+            raise RuntimeError("stopped halfway")
+
+    return task
 
 
 def deaf_until_stopped(began: threading.Event) -> Callable[[Job], None]:
@@ -257,6 +299,67 @@ def test_a_requested_stop_returns_at_once_and_is_escalated_too(driver: Driver) -
 
 @pytest.mark.parametrize("seconds", [-1, -0.5])
 def test_a_negative_soft_stop_timeout_is_refused(seconds: float) -> None:
-    """Zero interrupts at once; there is nothing below."""
+    """Checklist 153. Zero interrupts at once; there is nothing below."""
     with pytest.raises(ConfigurationError, match="soft_stop_timeout"):
         WorkerConfig(queues={"default": 1}, soft_stop_timeout=seconds)
+
+
+@pytest.mark.parametrize("poll_only", [False, True])
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_cancellation_is_heard_while_draining(driver: Driver, fails: bool, poll_only: bool) -> None:
+    """Checklist 95, 96. Without a time-out too; a success stays one, an error becomes `cancelled`."""
+    began = threading.Event()
+    tasks = registry(long=hears_a_stop(began, fails))
+    with running(driver, tasks, job_timeout=None, poll_only=poll_only) as worker:
+        events = worker.events.subscribe()
+        job = insert(driver, "long")
+        assert began.wait(DEADLINE)
+        stopper = threading.Thread(target=worker.stop)
+        stopper.start()
+        wait_for(lambda: no_claims(worker), "the end of the claims")
+        Client(driver).job_cancel(job.id)
+        event = next_event(events)
+        stopper.join(DEADLINE)
+    after = row(driver, job.id)
+    if fails:
+        assert (event.kind, after.state) == (EventKind.JOB_CANCELLED, JobState.CANCELLED)
+        assert [error.error for error in after.errors] == ["JobCancelError: job cancelled remotely"]
+    else:
+        assert (event.kind, after.state) == (EventKind.JOB_COMPLETED, JobState.COMPLETED)
+        assert after.encoded_errors is None
+    assert worker.interrupted is False
+
+
+def test_a_cancellation_between_claim_and_start_is_heard(driver: Driver) -> None:
+    """Checklist 94. The row is claimed, but its worker does not know the job yet when the message comes."""
+    began = threading.Event()
+
+    class Cancelling(Plugin):
+        def metric_emit(self, metric: Metric) -> None:
+            if metric.name == "job_get_available_count" and metric.value:
+                Client(driver).job_cancel(job_id)
+
+    job_id = insert(driver, "long").id
+    tasks = registry(long=hears_a_stop(began, fails=True))
+    with running(driver, tasks, plugins=(Cancelling(),)) as worker:
+        events = worker.events.subscribe()
+        assert next_event(events).kind is EventKind.JOB_CANCELLED
+    assert row(driver, job_id).state is JobState.CANCELLED
+
+
+def test_a_stop_that_does_not_wait(driver: Driver) -> None:
+    """Checklist 100. It returns while the job runs; the worker counts as started until a stop has waited."""
+    gate = Gate()
+    with running(driver, registry(gated=gate)) as worker:
+        events = worker.events.subscribe()
+        insert(driver, "gated")
+        assert gate.began.wait(DEADLINE)
+        worker.request_stop()
+        assert (worker.started, worker.active) == (True, 1)
+        gate.release.set()
+        assert next_event(events).kind is EventKind.JOB_COMPLETED
+        assert worker.started
+        later = insert(driver, "gated")
+        assert worker.stop() is True
+        assert not worker.started
+    assert row(driver, later.id).attempt == 0
