@@ -2,7 +2,8 @@
 
 Go, Ruby, Rust and JavaScript leaders rescue, or discard, what has been running for an hour. A row whose
 attempted_at is refreshed never is that old while its owner lives; the true start stays in metadata.
-A row is at most two intervals old. This is also the heartbeat of clients that hold no lock.
+It looks twice in an interval, so a row is at most one and a half intervals old, and two where its task held
+it locked at one look. This is also the heartbeat of clients that hold no lock.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from river_core.service import Service
 
 
 class AttemptRefresher(Service):
-    """Every `interval` seconds, one statement for all attempts of this client that are older than that."""
+    """One statement for all attempts of this client that are older than `interval` seconds."""
 
     def __init__(
         self,
@@ -44,4 +45,4 @@ class AttemptRefresher(Service):
             statement = job_refresh_attempts(self._driver.sql, self._client_id, ids, horizon)
             with self._driver.connect() as connection:
                 connection.fetch(statement)
-        return self._interval
+        return self._interval / 2

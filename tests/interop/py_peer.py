@@ -28,11 +28,11 @@ class Ledger:
         self._file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
         self.worker: Worker | None = None
 
-    def write(self, event: str, job: Job, **more: str) -> None:
+    def write(self, event: str, job: Job) -> None:
         """Append one line with one call, so that no other process writes in between."""
         assert self.worker is not None
         line = {"event": event, "client": self.worker.id, "id": job.row.id, "attempt": job.row.attempt}
-        os.write(self._file, json.dumps(line | more).encode() + b"\n")
+        os.write(self._file, json.dumps(line).encode() + b"\n")
 
 
 class Noted(Task):
@@ -66,16 +66,17 @@ class Hold(Noted):
     """Runs until it is stopped, or until the file `release` exists."""
 
     def work(self, job: Job) -> None:
-        """Look every few milliseconds."""
+        """Look every few milliseconds; the stop may come as an exception at any point."""
         self.ledger.write("began", job)
-        release = job.args.get("release")
-        while not job.wait_stopped(0.1):
-            if release and Path(release).exists():
-                self.ledger.write("ended", job)
-                return
-        self.ledger.write("stopped", job, why=job.stop_cause.__name__ if job.stop_cause else "")
-        if job.stop_cause is not None:
-            raise job.stop_cause
+        release = Path(job.args["release"])
+        event = "stopped"
+        try:
+            while not release.exists():
+                if job.wait_stopped(0.1) and job.stop_cause is not None:
+                    raise job.stop_cause
+            event = "ended"
+        finally:
+            self.ledger.write(event, job)
 
 
 def build(options: argparse.Namespace) -> Worker:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from river_core.db import liveness
-from river_core.db.statement import Dialect
+from river_core.db.statement import Dialect, Statement
 from river_core.db.times import decode_time
 from river_core.drivers import open_driver
 from river_core.drivers.base import Driver
@@ -352,6 +352,21 @@ def test_the_true_start_is_the_attempts_own(driver: Driver) -> None:
     refresh(driver, FixedClock(), same, later)
     assert read(driver, same).metadata == kept
     assert read(driver, later).metadata["python_attempted_at"]["attempt"] == 3
+
+
+@pytest.mark.postgres
+def test_a_row_that_its_task_holds_does_not_keep_others_from_the_refresh(postgres_driver: Driver) -> None:
+    """It has its turn when the task's transaction is over."""
+    old = NOW - timedelta(hours=1)
+    held_by_task, other = (put_running(postgres_driver, OTHER, attempted_at=old) for _ in range(2))
+    lock = Statement("test", "SELECT id FROM river_job WHERE id = @id FOR UPDATE", {"id": held_by_task})
+    with postgres_driver.connect() as task, task.transaction():
+        task.fetch(lock)
+        refresh(postgres_driver, FixedClock(), held_by_task, other)
+        assert read(postgres_driver, held_by_task).attempted_at == old
+        assert read(postgres_driver, other).attempted_at != old
+    refresh(postgres_driver, FixedClock(), held_by_task, other)
+    assert read(postgres_driver, held_by_task).attempted_at != old
 
 
 def test_a_worker_refreshes_as_often_as_it_is_told(driver: Driver) -> None:

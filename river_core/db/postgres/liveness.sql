@@ -107,7 +107,8 @@ RETURNING river_job.id, queue, state::text;
 
 -- name: job_refresh_attempts
 -- Moves attempted_at of this client's running rows @ids (a JSON array) that were claimed before @horizon,
--- so that no rescuer takes a living task for stuck. The attempt's true start is kept in metadata.
+-- so that no rescuer takes a living task for stuck. The attempt's true start is kept in metadata. A row that
+-- a task holds in its own transaction is left for the next time, so that it keeps no other from being renewed.
 UPDATE /* TEMPLATE: schema */river_job
 SET attempted_at = coalesce(@now::text::timestamptz, now()),
     metadata = CASE
@@ -128,6 +129,6 @@ WHERE id IN (
       AND attempted_by[array_upper(attempted_by, 1)] = @client_id::text
       AND attempted_at < @horizon::text::timestamptz
     ORDER BY id
-    FOR UPDATE
+    FOR UPDATE SKIP LOCKED
 )
 RETURNING id;
