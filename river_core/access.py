@@ -13,6 +13,7 @@ from river_core.clock import Clock, SystemClock
 from river_core.db.statement import Sql
 from river_core.drivers.base import Connection, Driver
 from river_core.errors import OtherDatabaseError
+from river_core.parity import Parity
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Session:
     connection: Connection
     sql: Sql
     clock: Clock
+    parity: Parity = Parity.PYTHON
 
     @property
     def now(self) -> datetime | None:
@@ -35,16 +37,20 @@ class Access:
 
     driver: Driver
     clock: Clock
+    parity: Parity = Parity.PYTHON
 
     @contextmanager
     def session(self) -> Iterator[Session]:
         """Lend the connection that was given to `river_core.join` or a watched one, else one of our own."""
         adopted = self._ambient()
         if adopted is not None:
-            yield Session(adopted, self.driver.sql, self.clock)
+            yield self._session(adopted)
             return
         with self.driver.connect() as own:
-            yield Session(own, self.driver.sql, self.clock)
+            yield self._session(own)
+
+    def _session(self, connection: Connection) -> Session:
+        return Session(connection, self.driver.sql, self.clock, self.parity)
 
     def _ambient(self) -> Connection | None:
         """Take no notice of a watched transaction that is on another database."""
@@ -60,4 +66,4 @@ class Access:
 
         Raises AmbientTransactionError for one that cannot be used.
         """
-        return Session(self.driver.adopt(connection), self.driver.sql, self.clock)
+        return self._session(self.driver.adopt(connection))

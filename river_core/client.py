@@ -31,6 +31,7 @@ from river_core.insert_options import InsertDefaults
 from river_core.inserter import Enqueue as Enqueue
 from river_core.inserter import InsertContext, Inserter
 from river_core.inserting import InsertNotifyLimiter
+from river_core.parity import Parity, attempts_check, checked_parity
 from river_core.plugins import PluginSet
 from river_core.row_builder import RowBuilder, not_empty
 from river_core.task import Registry
@@ -58,6 +59,7 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         notify_inserts: bool = True,
         trailing: TrailingNotifications | None = None,
         plugins: Iterable[object] = (),
+        parity: str = Parity.PYTHON,
     ) -> None:
         """Take the defaults of all inserts; raises ConfigurationError for one that River refuses.
 
@@ -70,14 +72,16 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         self.driver = driver
         self.limiter = limiter or InsertNotifyLimiter(silent=not notify_inserts)
         self._trailing = None if self.limiter.silent else trailing
-        defaults = InsertDefaults(queue, max_attempts, lenient_queue_names)
+        rules = checked_parity(parity)
+        check_attempts = attempts_check(rules, driver.sql.dialect)
+        defaults = InsertDefaults(queue, max_attempts, lenient_queue_names, check_attempts)
         self._rows = RowBuilder(defaults, None if skip_unknown_job_check else registry, clock)
         given = PluginSet(plugins, registry)
         used = given if given.plugins or registry is not None else None
         context = InsertContext(driver, self._rows, self.limiter, self._trailing, used, lenient_queue_names)
         self._inserter = Inserter(context)
         self._fast_inserter = Inserter(context, fast=True)
-        self._access = Access(driver, self._rows.clock)
+        self._access = Access(driver, self._rows.clock, rules)
 
     def insert(
         self,

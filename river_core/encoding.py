@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from river_core.errors import ValidationError
@@ -18,6 +19,13 @@ _GO_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u202
 _NEEDS_GO_ESCAPE = re.compile("[<>&\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class JsonText:
+    """A value that is JSON text already, so that its spelling and its numbers stay as they are."""
+
+    text: str
 
 
 def sanitize_text(text: str) -> str:
@@ -49,6 +57,8 @@ def _write(value: Any, put: Callable[[str], None]) -> None:
         put(int.__repr__(value))
     elif isinstance(value, float):
         put(encode_float(value))
+    elif isinstance(value, JsonText):
+        put(value.text)
     elif isinstance(value, Mapping):
         _write_object(value, put)
     elif isinstance(value, list | tuple):

@@ -6,7 +6,7 @@ arguments' class, those before the client's. As in River's other clients, None a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -28,6 +28,7 @@ class InsertDefaults:
     queue: str
     max_attempts: int
     lenient_queue_names: bool = False
+    check_attempts: Callable[[Any], int] = check.max_attempts
 
 
 def insert_params(args: JobArgs, call: InsertOpts, defaults: InsertDefaults, now: datetime) -> InsertParams:
@@ -43,7 +44,7 @@ def insert_params(args: JobArgs, call: InsertOpts, defaults: InsertDefaults, now
         queue=check.queue(call.queue or own.queue or defaults.queue, defaults.lenient_queue_names),
         state=_state(call, scheduled_at),
         priority=check.priority(call.priority or own.priority or PRIORITY_DEFAULT),
-        max_attempts=check.max_attempts(call.max_attempts or own.max_attempts or defaults.max_attempts),
+        max_attempts=defaults.check_attempts(call.max_attempts or own.max_attempts or defaults.max_attempts),
         scheduled_at=scheduled_at,
         encoded_metadata=_encoded_metadata(own.metadata, call.metadata),
         tags=check.tags(own.tags if call.tags is None else call.tags),

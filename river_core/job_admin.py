@@ -15,6 +15,7 @@ from river_core.db.statement import Statement
 from river_core.job import JobRow, JobState
 from river_core.job_list import JobDeleteManyParams, JobListParams, JobListResult
 from river_core.job_update import JobUpdateParams
+from river_core.parity import Parity
 from river_core.steps import Steps, run
 
 
@@ -39,7 +40,8 @@ class JobAdmin:
 
     def page(self, params: JobListParams) -> JobListResult:
         """Return one page of jobs."""
-        found = self._fetch_all(job_lists.job_list(self.session.sql, params))
+        contained = self.session.parity is Parity.GO
+        found = self._fetch_all(job_lists.job_list(self.session.sql, params, contained=contained))
         return JobListResult(found, params.cursor(found[-1]).encode() if found else None)
 
     def cancel(self, job_id: int) -> JobRow:
@@ -50,7 +52,8 @@ class JobAdmin:
     def retry(self, job_id: int) -> JobRow:
         """Make a job available now and wake the workers of its queue."""
         now = self.session.clock.now()
-        return self._run(steps.job_retry(self.session.sql, job_id, now, self.session.now))
+        retry = steps.job_retry_as_go if self.session.parity is Parity.GO else steps.job_retry
+        return self._run(retry(self.session.sql, job_id, now, self.session.now))
 
     def update(self, job_id: int, params: JobUpdateParams) -> JobRow:
         """Set the columns that were given."""

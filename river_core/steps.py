@@ -83,16 +83,26 @@ def job_cancel(sql: Sql, job_id: int, clock_now: datetime, now: datetime | None)
 
 def job_retry(sql: Sql, job_id: int, clock_now: datetime, now: datetime | None) -> Steps[JobRow]:
     """Make a job available now, and wake the workers of its queue where that changed it."""
-    try:
-        rows = yield jobs.job_retry(sql, checked_id(job_id), now)
-    except RejectedValueError as error:
-        raise UniqueConflictError(job_id) from error
-    if not rows:
+    row = yield from _retried(sql, job_id, jobs.job_retry(sql, checked_id(job_id), now))
+    if row is None:
         return _unretried((yield from job_get(sql, job_id)), clock_now)
-    row = jobs.decode_job(sql, rows[0])
     payload = notifications.insert_payload(row.queue)
     yield notifications.notify_many(sql, notifications.TOPIC_INSERT, [payload])
     return row
+
+
+def job_retry_as_go(sql: Sql, job_id: int, clock_now: datetime, now: datetime | None) -> Steps[JobRow]:
+    """Make a job available now as Go does: its cancellation mark stays, and nobody is told."""
+    row = yield from _retried(sql, job_id, jobs.job_retry_as_go(sql, checked_id(job_id), now))
+    return row or _unretried((yield from job_get(sql, job_id)), clock_now)
+
+
+def _retried(sql: Sql, job_id: int, statement: Statement) -> Steps[JobRow | None]:
+    try:
+        rows = yield statement
+    except RejectedValueError as error:
+        raise UniqueConflictError(job_id) from error
+    return jobs.decode_job(sql, rows[0]) if rows else None
 
 
 def job_delete(sql: Sql, job_id: int) -> Steps[JobRow]:

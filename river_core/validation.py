@@ -15,6 +15,7 @@ from river_core.errors import ValidationError
 from river_core.job import JobState
 
 MAX_ATTEMPTS = 32_767
+MAX_INTEGER = 2**63 - 1
 MAX_LIMIT = 10_000
 MAX_NAME_LENGTH = 127
 MAX_QUEUE_LENGTH = 64
@@ -64,6 +65,11 @@ def priority(priority: Any) -> int:
 def max_attempts(max_attempts: Any) -> int:
     """Return a number of attempts that fits into the column, 1 to 32767."""
     return in_range("max_attempts", max_attempts, 1, MAX_ATTEMPTS)
+
+
+def wide_max_attempts(max_attempts: Any) -> int:
+    """Return a number of attempts as Go's clients take it, 1 to the highest of 64 bits."""
+    return in_range("max_attempts", max_attempts, 1, MAX_INTEGER)
 
 
 def limit(limit: Any) -> int:

@@ -64,6 +64,11 @@ def job_retry(sql: Sql, job_id: int, now: datetime | None = None) -> Statement:
     return sql.statement("job_retry", id=job_id, now=sql.time(now))
 
 
+def job_retry_as_go(sql: Sql, job_id: int, now: datetime | None = None) -> Statement:
+    """Make a job available now, its cancellation mark kept, as Go does."""
+    return sql.statement("job_retry_as_go", id=job_id, now=sql.time(now))
+
+
 def job_delete(sql: Sql, job_id: int) -> Statement:
     """Delete a job that does not run (River: JobDelete)."""
     return sql.statement("job_delete", id=job_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from river_core.db.server import server_of
 from river_core.db.statement import Dialect, Sql, Statement
@@ -30,3 +31,21 @@ class LearnedSql:
     def _take(self, row: Row) -> None:
         self.sql = Sql(Dialect.POSTGRES, self.sql.schema, server_of(row))
         self._known = True
+
+
+class OtherSchema:
+    """The statements of another schema on a server that a driver learns about."""
+
+    def __init__(self, schema: str, learned: LearnedSql | OtherSchema) -> None:
+        """Take the schema; raises ConfigurationError for a name that River refuses."""
+        self._own = Sql(Dialect.POSTGRES, schema)
+        self._learned = learned
+
+    @property
+    def sql(self) -> Sql:
+        """The statements, for the server as it is known by now."""
+        return replace(self._own, server=self._learned.sql.server)
+
+    def learn(self, fetch: Callable[[Statement], list[Row]]) -> None:
+        """Ask the server as the driver does."""
+        self._learned.learn(fetch)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import select
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -18,7 +20,7 @@ from river_core.db.statement import Sql, Statement
 from river_core.drivers.base import Connection, Row
 from river_core.drivers.borrowed import POSTGRES, Borrowed, ambient_connection, borrow
 from river_core.drivers.copying import copy_in
-from river_core.drivers.learned import LearnedSql
+from river_core.drivers.learned import LearnedSql, OtherSchema
 from river_core.drivers.pool import Pool
 from river_core.drivers.psycopg_adopted import (
     AdoptedConnection,
@@ -121,27 +123,40 @@ class PsycopgDriver:
         max_size: int = MAX_CONNECTIONS,
         connect_timeout: float = 4.0,
         listen_url: str | None = None,
+        check_when_idle_for: float = CHECK_WHEN_IDLE_FOR,
     ) -> None:
         """Take a URL or a libpq connection string; nothing connects yet.
 
         `listen_url` leads to the same database without a pooler between, for the one connection that
         listens. `connect_timeout` limits, in seconds, both connecting and waiting for one of the
-        `max_size` connections. Raises ConfigurationError for a malformed string or schema.
+        `max_size` connections; `check_when_idle_for` says after how many seconds of rest one is asked
+        whether it still answers before it is used. Raises ConfigurationError for a malformed string or
+        schema.
         """
-        self.learned = LearnedSql(schema)
+        self.learned: LearnedSql | OtherSchema = LearnedSql(schema)
         self._conninfo = complete_conninfo(conninfo, connect_timeout)
         self._listen_conninfo = (
             complete_conninfo(listen_url, connect_timeout) if listen_url else self._conninfo
         )
         self._identity: Row | None = None
         self._pool: Pool[OwnSession] = Pool(
-            self._open, psycopg.Connection.close, _is_usable, max_size, connect_timeout
+            self._open,
+            psycopg.Connection.close,
+            partial(_is_usable, check_when_idle_for),
+            max_size,
+            connect_timeout,
         )
 
     @property
     def sql(self) -> Sql:
         """The statements of this driver's schema; those of the very server once it is connected to."""
         return self.learned.sql
+
+    def in_schema(self, schema: str) -> PsycopgDriver:
+        """Return a driver of another schema on the same connections; closing either closes them."""
+        other = copy(self)
+        other.learned = OtherSchema(schema, self.learned)
+        return other
 
     @contextmanager
     def connect(self) -> Iterator[OwnConnection]:
@@ -257,11 +272,11 @@ def _described(parameters: dict[str, Any]) -> str:
     return f"{parameters.get('dbname') or 'of the default name'!s} on {host}, {port}"
 
 
-def _is_usable(raw: OwnSession, idle_seconds: float) -> bool:
+def _is_usable(check_when_idle_for: float, raw: OwnSession, idle_seconds: float) -> bool:
     """Tell whether a connection may be lent: idle, and nothing unread, as a server's farewell is."""
     if raw.closed or raw.pgconn.transaction_status != TransactionStatus.IDLE:
         return False
-    if idle_seconds < CHECK_WHEN_IDLE_FOR and not is_readable(raw.fileno()):
+    if idle_seconds < check_when_idle_for and not is_readable(raw.fileno()):
         return True
     try:
         raw.execute(b"")

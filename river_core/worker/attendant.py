@@ -14,7 +14,6 @@ from collections.abc import Callable
 from river_core.db import queues, work
 from river_core.db.queues import QueueRow
 from river_core.drivers.base import Driver
-from river_core.errors import JobCancelError
 from river_core.notifier import Payload
 from river_core.service import Service
 from river_core.worker.events import Event, EventBus, EventKind
@@ -135,5 +134,5 @@ class Attendant(Service):
 
     def _cancel(self, job_id: int) -> None:
         for slots in self._producers.slots:
-            if slots.stop_job(job_id, JobCancelError):
+            if slots.cancel(job_id):
                 logger.info("job %d was cancelled from outside", job_id, extra={"job_id": job_id})

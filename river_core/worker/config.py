@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from river_core import validation
 from river_core.clock import Clock, SystemClock
 from river_core.errors import ConfigurationError, ValidationError
+from river_core.parity import Parity, checked_parity
 from river_core.periodic import PeriodicJob, PeriodicJobs
 from river_core.plugins import distinct
 from river_core.retry import DefaultRetryPolicy, RetryPolicy
 from river_core.schedule import Schedule, as_next
 from river_core.worker.attendant import CONTROL_POLL_SECONDS
 from river_core.worker.extensions import ErrorHandler
+from river_core.worker.internals import Internals
 from river_core.worker.maintenance.custom import MaintenanceTask, interval_of
 from river_core.worker.maintenance.group import MaintenanceConfig
 from river_core.worker.maintenance.job_cleaner import DAY_SECONDS, Retention
@@ -89,6 +91,8 @@ class WorkerConfig:
     job_stuck_handler: StuckHandler | None = None
     soft_stop_timeout: float | None = None
     lenient_queue_names: bool = False
+    parity: str = Parity.PYTHON
+    internals: Internals = field(default_factory=Internals)
 
     def __post_init__(self) -> None:
         """Fill in what follows from other options; raise ConfigurationError naming one that is wrong."""
@@ -121,6 +125,8 @@ class WorkerConfig:
         self._check_maintenance()
 
     def _fill_in(self) -> None:
+        if checked_parity(self.parity) is Parity.GO:
+            object.__setattr__(self, "rescue_unknown_kinds", UnknownKinds.DISCARD)
         given = self.job_timeout
         if given in (0, UNLIMITED):
             object.__setattr__(self, "job_timeout", JOB_TIMEOUT_SECONDS if given == 0 else None)
@@ -184,6 +190,9 @@ class WorkerConfig:
             reindexer_index_names=self.reindexer_index_names,
             reindexer_timeout=self.reindexer_timeout,
             custom=self.maintenance_services,
+            rescuer_interval=self.internals.rescuer_interval,
+            scheduler_interval=self.internals.scheduler_interval,
+            staggered=self.internals.staggered,
         )
 
     @property

@@ -60,17 +60,21 @@ class Executor:
         clock: Clock,
         job_timeout: float | None,
         extensions: Extensions | None = None,
+        *,
+        traced: bool = True,
     ) -> None:
         """Run tasks of `registry`.
 
         `policy` spaces retries of tasks without one of their own; `job_timeout` in seconds is for
         tasks without one of their own, None for no limit. `extensions` is for workers that have any.
+        Without `traced` an ordinary error is stored without its traceback, as River's other clients do.
         """
         self._registry = registry
         self._policy = policy
         self._clock = clock
         self._job_timeout = job_timeout
         self._extensions = extensions
+        self._traced = traced
 
     def timeout(self, row: JobRow) -> float | None:
         """Return the time-out of a job in seconds, None for no limit (River: Timeout)."""
@@ -113,6 +117,8 @@ class Executor:
         return self._settled(job, _unless_cancelled(job, ended), attempt)
 
     def _settled(self, job: Job, outcome: Outcome, attempt: Attempt) -> Completion | None:
+        if not self._traced:
+            outcome = _untraced(outcome)
         if job.powers is None and self._extensions is None and STEP_KEY not in job.row.encoded_metadata:
             return self._completion(job, outcome, attempt)
         outcome = steps_settled(job, outcome)
@@ -185,6 +191,12 @@ class Executor:
         attempt = Attempt(row, row.attempted_at or now, task, self._policy)
         failed = task.refused(row, error) if task is not None else Failed(error, trace="")
         return decide(failed, attempt, now, {})
+
+
+def _untraced(outcome: Outcome) -> Outcome:
+    if isinstance(outcome, Failed) and isinstance(outcome.error, Exception) and outcome.trace is None:
+        return replace(outcome, trace="")
+    return outcome
 
 
 def _unless_cancelled(job: Job, outcome: Outcome) -> Outcome:

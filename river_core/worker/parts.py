@@ -16,6 +16,7 @@ from river_core.drivers.base import Driver
 from river_core.inserting import InsertNotifyLimiter
 from river_core.job import JobState
 from river_core.notifier import TOPIC_LEADERSHIP, Notifier, Payload
+from river_core.parity import Parity
 from river_core.periodic import PeriodicJobs
 from river_core.plugins import PluginSet, overridden
 from river_core.service import Service
@@ -71,7 +72,12 @@ class Parts:
         self.id = new_id(driver, config)
         self.plugins = PluginSet(config.plugins, context.registry)
         self.executor = Executor(
-            context.registry, config.retry_policy, clock, config.job_timeout, self._extensions(config)
+            context.registry,
+            config.retry_policy,
+            clock,
+            config.job_timeout,
+            self._extensions(config),
+            traced=config.parity != Parity.GO,
         )
         self.stuck = StuckJobs(config.job_stuck_threshold, config.job_stuck_handler)
         self._tell = context.written
@@ -118,6 +124,7 @@ class Parts:
                 kinds,
                 lambda: self.lock.trusted,
                 overridden(self.plugins.plugins, "metric_emit"),
+                config.internals.claimed,
             )
 
         return Producers(context.queues, make)
@@ -143,7 +150,14 @@ class Parts:
             periodic_jobs=context.periodic_jobs,
             before_start=overridden(self.plugins.plugins, "periodic_jobs_start"),
         )
-        return Elector(context.driver, self.id, self.notifier, maintenance.start, lambda: _stop(maintenance))
+        return Elector(
+            context.driver,
+            self.id,
+            self.notifier,
+            maintenance.start,
+            lambda: _stop(maintenance),
+            timing=config.internals.election_timing(),
+        )
 
     # -- running
 
@@ -234,10 +248,14 @@ class Parts:
 
     def wait_drained(self, until: float | None) -> bool:
         """Wait, until a monotonic time at most, for the last job to end; return whether it has."""
-        claiming = [item for item in self.producers.values() if not item.join(_left(until))]
-        if not claiming:
+        claimed = self.wait_claimed(until)
+        if claimed:
             self.give_back_waiting()
-        return not claiming and all(slots.wait_drained(_left(until)) for slots in self.slots)
+        return claimed and all(slots.wait_drained(_left(until)) for slots in self.slots)
+
+    def wait_claimed(self, until: float | None) -> bool:
+        """Wait, until a monotonic time at most, for claims on their way; return whether nobody claims."""
+        return not [item for item in self.producers.values() if not item.join(_left(until))]
 
     def stop(self) -> None:
         """End every thread; the completer writes what it still has before."""
@@ -266,6 +284,8 @@ class Parts:
 
 def new_id(driver: Driver, config: WorkerConfig) -> str:
     """Return a client id for one start: the configured name or River's default form, nonce and marker."""
+    if config.id and config.internals.exact_id:
+        return config.id
     marker = LOCKED if lockable(driver, config.poll_only) else POLL_ONLY
     if config.id:
         return marked_id(config.id, marker)

@@ -17,6 +17,7 @@ from river_core.db.statement import Dialect
 from river_core.db.work import ANY_ATTEMPTS, Claimed
 from river_core.drivers.base import Driver
 from river_core.errors import ConfigurationError
+from river_core.job import JobRow
 from river_core.plugins import Metric
 from river_core.service import Service
 from river_core.worker.ahead import SPARE_ATTEMPTS
@@ -71,10 +72,12 @@ class Producer(Service):
         kinds: Sequence[str] | None,
         may_claim: Callable[[], bool],
         emit: Sequence[Callable[[Metric], None]] = (),
+        on_claimed: Callable[[Sequence[JobRow]], None] | None = None,
     ) -> None:
         """Claim jobs of `queue`, of `kinds` only where given, while `may_claim` says so.
 
-        `emit` are told how long each claim took and how much it brought.
+        `emit` are told how long each claim took and how much it brought; `on_claimed` is given the rows
+        before the slots are.
         """
         super().__init__(f"river-producer-{queue}")
         self.queue = queue
@@ -88,6 +91,7 @@ class Producer(Service):
         self._kinds = kinds
         self._may_claim = may_claim
         self._emit = emit
+        self._on_claimed = on_claimed
         self._wants_slots = False
         self._next_fetch = 0.0
         self._ahead_now = False
@@ -130,6 +134,8 @@ class Producer(Service):
         self._next_fetch = time.monotonic() + self._pacing.cooldown
         try:
             claimed = self._fetch(limit, spare)
+            if claimed.rows and self._on_claimed is not None:
+                self._on_claimed(claimed.rows)
         finally:
             self._wants_slots = len(claimed.rows) == limit
             self.slots.submit(claimed.rows, places.total)

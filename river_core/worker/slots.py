@@ -78,6 +78,7 @@ class ThreadSlots:
         self._threads: list[threading.Thread] = []
         self._members: set[int] = set()
         self._reserved = 0
+        self._early: set[int] = set()  # jobs to be cancelled that may be part of a claim on its way here
         self._wake_at = size - 1
         self._lock = threading.Lock()
         self._drained = threading.Condition()
@@ -135,6 +136,8 @@ class ThreadSlots:
             self._running.update((item.job.row.id, item) for item in jobs)
             self._reserved -= reserved
             threads = self._threads_wanted()
+            if self._early:
+                self._cancel_early(jobs)
         for item in jobs:
             self._waiting.put(item)
         if len(rows) < reserved:
@@ -246,13 +249,24 @@ class ThreadSlots:
         """Return the ids of the jobs in slots."""
         return list(self._running)
 
-    def stop_job(self, job_id: int, cause: type[JobCancelError | JobInterruptedError]) -> bool:
+    def _cancel_early(self, jobs: list[RunningJob]) -> None:
+        """Let jobs start with the sign to stop that was heard while their claim was on its way."""
+        for item in jobs:
+            if item.job.row.id in self._early:
+                item.stop(JobCancelError)
+        if not self._reserved:
+            self._early.clear()
+
+    def cancel(self, job_id: int) -> bool:
         """Tell one job to end, a coroutine by its cancellation, without raising inside a thread.
 
-        Return whether it is here and did not know.
+        Return whether it is here and did not know. One that is not here may be part of a claim on its way.
         """
-        running = self._running.get(job_id)
-        return running is not None and running.stop(cause)
+        with self._lock:
+            running = self._running.get(job_id)
+            if running is None and self._reserved:
+                self._early.add(job_id)
+        return running is not None and running.stop(JobCancelError)
 
     def interrupt_all(self) -> None:
         """Tell every job to end for a stop of the worker, and raise inside those that run."""

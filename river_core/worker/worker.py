@@ -51,6 +51,7 @@ class Worker(QueueCalls):
             clock=config.clock,
             limiter=self.limiter,
             plugins=config.plugins,
+            parity=config.parity,
         )
         self.periodic_jobs = PeriodicJobs(config.periodic_jobs, may_lead=not config.leader_election_disabled)
         """The jobs that this worker inserts while it leads; may be changed at any time."""
@@ -193,8 +194,10 @@ class Worker(QueueCalls):
         self.request_stop()
         if self.wait_drained(drain):
             return
-        self.interrupted = self.interrupted or self.active > 0
-        parts.interrupt_all()
-        if not self.wait_drained(finalize):
+        until = time.monotonic() + finalize
+        self._interrupt()
+        if parts.wait_claimed(until):
+            self._interrupt()  # what a claim has brought that was on its way
+        if not parts.wait_drained(until):
             for slots in parts.slots:
                 slots.give_back()

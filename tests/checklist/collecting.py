@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 _NAMED = re.compile(r"\bChecklist (\d+(?:(?:, | and )\d+)*)\.")
 _ANY_NAME = re.compile(r"\bchecklist\s+\d", re.IGNORECASE)
-_POSTGRES = {"postgres_url", "postgres_driver", "postgres_server", "postgres_database"}
-_SQLITE = {"sqlite_path", "sqlite_driver"}
+_POSTGRES = {"on_postgres", "postgres_url", "postgres_driver", "postgres_server", "postgres_database"}
+_SQLITE = {"on_sqlite", "sqlite_path", "sqlite_driver"}
 _DATABASES = {"postgres": "Postgres", "sqlite": "SQLite"}
 _LIBRARIES = ("application", "bind")
 
@@ -79,7 +79,8 @@ def _parameters(item: pytest.Item) -> dict[str, Any]:
 
 
 def _databases(item: pytest.Item) -> set[str]:
-    given = _parameters(item).get("database_url")
+    parameters = _parameters(item)
+    given = parameters.get("database_url", parameters.get("scene"))
     if given in _DATABASES:
         return {_DATABASES[given]}
     fixtures = set(getattr(item, "fixturenames", ()))

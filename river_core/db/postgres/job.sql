@@ -76,6 +76,19 @@ WHERE id = @id::bigint
   AND attempt < 32767
 RETURNING /* INCLUDE: job_columns */;
 
+-- name: job_retry_as_go
+-- The same as Go does it: the cancellation mark stays.
+UPDATE /* TEMPLATE: schema */river_job
+SET state = 'available',
+    scheduled_at = coalesce(@now::text::timestamptz, now()),
+    finalized_at = NULL,
+    max_attempts = greatest(max_attempts, attempt + 1)
+WHERE id = @id::bigint
+  AND state <> 'running'
+  AND NOT (state = 'available' AND scheduled_at <= coalesce(@now::text::timestamptz, clock_timestamp()))
+  AND attempt < 32767
+RETURNING /* INCLUDE: job_columns */;
+
 -- name: job_delete
 -- Deletes a job that does not run.
 DELETE FROM /* TEMPLATE: schema */river_job

@@ -1,7 +1,7 @@
 -- name: job_filters
 -- Fragment: which jobs are meant. A filter of NULL lets every job pass; lists are Postgres arrays as text, so
 -- that the planner sees what is in them. A job passes @metadata when the value of each of its keys is equal;
--- containment follows from that, and has an index.
+-- containment follows from that, and has an index; it is all that @metadata_contained asks for.
     (@ids::text IS NULL OR river_job.id = ANY (@ids::text::bigint[]))
     AND (@kinds::text IS NULL OR river_job.kind = ANY (@kinds::text::text[]))
     AND (@priorities::text IS NULL OR river_job.priority = ANY (@priorities::text::smallint[]))
@@ -9,6 +9,7 @@
     AND (@states::text IS NULL OR river_job.state = ANY (@states::text::/* TEMPLATE: schema */river_job_state[]))
     AND (@tags_any::text IS NULL OR river_job.tags && @tags_any::text::varchar[])
     AND (@tags_all::text IS NULL OR river_job.tags @> @tags_all::text::varchar[])
+    AND (@metadata_contained::text IS NULL OR river_job.metadata @> @metadata_contained::text::jsonb)
     AND (
         @metadata::text IS NULL
         OR (

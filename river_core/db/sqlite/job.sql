@@ -69,6 +69,18 @@ WHERE id = @id
   AND attempt < 32767
 RETURNING /* INCLUDE: job_columns */;
 
+-- name: job_retry_as_go
+-- The same as Go does it: the cancellation mark stays, and there is always a further attempt number.
+UPDATE /* TEMPLATE: schema */river_job
+SET state = 'available',
+    scheduled_at = coalesce(@now, strftime('%Y-%m-%d %H:%M:%f', 'now')),
+    finalized_at = NULL,
+    max_attempts = max(max_attempts, attempt + 1)
+WHERE id = @id
+  AND state <> 'running'
+  AND NOT (state = 'available' AND scheduled_at <= coalesce(@now, strftime('%Y-%m-%d %H:%M:%f', 'now')))
+RETURNING /* INCLUDE: job_columns */;
+
 -- name: job_delete
 -- Deletes a job that does not run.
 DELETE FROM /* TEMPLATE: schema */river_job

@@ -5,7 +5,6 @@ River for Ruby calls it maintenance_services.
 
 from __future__ import annotations
 
-import random
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -13,8 +12,7 @@ from river_core.client import Client
 from river_core.clock import Clock, SystemClock
 from river_core.drivers.base import Driver
 from river_core.errors import ConfigurationError
-from river_core.service import Service
-from river_core.worker.maintenance.service import START_STAGGER_SECONDS
+from river_core.worker.maintenance.service import LeaderService
 
 INTERVAL_SECONDS = 30.0
 
@@ -31,7 +29,7 @@ class MaintenanceTask(Protocol):
         ...
 
 
-class CustomService(Service):
+class CustomService(LeaderService):
     """Runs one such service, in a thread of its own, so that it disturbs no other."""
 
     def __init__(
@@ -45,10 +43,6 @@ class CustomService(Service):
         self._clock = clock or SystemClock()
         self.interval = interval_of(service)
         self.error_delay = self.interval
-
-    def on_start(self) -> None:
-        """Let the services of one leader begin at slightly different times."""
-        self.pause(random.uniform(0, START_STAGGER_SECONDS))  # noqa: S311 - jitter, no secret
 
     def run_once(self) -> float:
         """Make one pass."""

@@ -16,6 +16,7 @@ from river_core.retry import DefaultRetryPolicy, RetryPolicy
 from river_core.schedule import Schedule
 from river_core.service import Service
 from river_core.task import Registry
+from river_core.worker.maintenance import rescuer, scheduler
 from river_core.worker.maintenance.custom import CustomService, MaintenanceTask
 from river_core.worker.maintenance.job_cleaner import JobCleaner, Retention
 from river_core.worker.maintenance.notification_cleaner import NotificationCleaner
@@ -24,7 +25,7 @@ from river_core.worker.maintenance.queue_cleaner import QueueCleaner
 from river_core.worker.maintenance.reindexer import CLEANUP_SECONDS, TIMEOUT_SECONDS, Reindexer
 from river_core.worker.maintenance.rescuer import Rescuer, UnknownKinds
 from river_core.worker.maintenance.scheduler import Scheduler
-from river_core.worker.maintenance.service import QUERY_SECONDS
+from river_core.worker.maintenance.service import QUERY_SECONDS, LeaderService
 from river_core.worker.maintenance.snapshots import SnapshotWatch
 
 STOP_SECONDS = 2.0
@@ -46,6 +47,9 @@ class MaintenanceConfig:
     reindexer_index_names: Sequence[str] | None = None
     reindexer_timeout: float | None = TIMEOUT_SECONDS
     custom: Sequence[MaintenanceTask] = ()
+    rescuer_interval: float | None = None
+    scheduler_interval: float | None = None
+    staggered: bool = True
 
 
 class MaintenanceServices:
@@ -71,7 +75,9 @@ class MaintenanceServices:
         config, clock = config or MaintenanceConfig(), clock or SystemClock()
         client = client or Client(driver, registry=registry, clock=clock)
         self._before_start = tuple(before_start)
-        self.scheduler = Scheduler(driver, allow=allow, clock=clock)
+        self.scheduler = Scheduler(
+            driver, allow=allow, interval=config.scheduler_interval or scheduler.INTERVAL_SECONDS, clock=clock
+        )
         self.rescuer = Rescuer(
             driver,
             registry,
@@ -79,6 +85,7 @@ class MaintenanceServices:
             job_timeout=config.job_timeout,
             unknown_kinds=config.rescue_unknown_kinds,
             policy=config.retry_policy,
+            interval=config.rescuer_interval or rescuer.INTERVAL_SECONDS,
             clock=clock,
         )
         self.job_cleaner = JobCleaner(driver, config.retention, timeout=config.cleaner_timeout, clock=clock)
@@ -104,6 +111,9 @@ class MaintenanceServices:
             self.services = (*self.services, NotificationCleaner(driver, clock=clock))
         else:
             self.services = (*self.services, SnapshotWatch(driver))
+        for service in self.services:
+            if not config.staggered and isinstance(service, LeaderService):
+                service.start_stagger = 0.0
 
     @property
     def running(self) -> bool:

@@ -7,7 +7,6 @@ due. The next time counts from the planned one, not from when the insert happene
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -22,8 +21,7 @@ from river_core.errors import DatabaseError, RejectedValueError
 from river_core.insert import InsertOpts, InsertParams, InsertResult, JobArgs
 from river_core.periodic import Constructed, PeriodicJob, PeriodicJobs, Registration
 from river_core.schedule import as_next, latest
-from river_core.service import Service
-from river_core.worker.maintenance.service import QUERY_SECONDS, START_STAGGER_SECONDS
+from river_core.worker.maintenance.service import QUERY_SECONDS, START_STAGGER_SECONDS, LeaderService
 
 DUE_MARGIN = timedelta(milliseconds=100)
 RETRY_SECONDS = 5.0
@@ -83,7 +81,7 @@ class Prepared:
     row: InsertParams | None
 
 
-class PeriodicEnqueuer(Service):
+class PeriodicEnqueuer(LeaderService):
     """Plans the registered jobs anew at each start, and inserts them one by one as they fall due."""
 
     def __init__(
@@ -102,7 +100,7 @@ class PeriodicEnqueuer(Service):
         self._jobs = jobs
         self._inserter = inserter
         self._clock = clock or SystemClock()
-        self._stagger = stagger
+        self.start_stagger = stagger
         self._plans: dict[int, Plan] = {}
         self._detach: Callable[[], None] | None = None
 
@@ -110,7 +108,7 @@ class PeriodicEnqueuer(Service):
         """Forget earlier plans, and hear of additions."""
         self._plans = {}
         self._detach = self._jobs.attach(self.wake)
-        self.pause(random.uniform(0, self._stagger))  # noqa: S311 - jitter, no secret
+        super().on_start()
 
     def on_stop(self) -> None:
         """Hear of no more additions."""

@@ -8,7 +8,6 @@ index is left to an operator.
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from collections.abc import Sequence
@@ -20,8 +19,7 @@ from river_core.db.statement import Dialect, Statement
 from river_core.drivers.base import Driver
 from river_core.errors import DatabaseError
 from river_core.schedule import Schedule, as_next
-from river_core.service import Service
-from river_core.worker.maintenance.service import START_STAGGER_SECONDS
+from river_core.worker.maintenance.service import LeaderService
 
 TIMEOUT_SECONDS = 60.0
 CLEANUP_SECONDS = 15.0
@@ -53,7 +51,7 @@ class MidnightSchedule:
         return day.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-class Reindexer(Service):
+class Reindexer(LeaderService):
     """Rebuilds one index after the other at the times of a schedule."""
 
     def __init__(
@@ -83,7 +81,7 @@ class Reindexer(Service):
     def on_start(self) -> None:
         """Plan from now on."""
         self._next_at = None
-        self.pause(random.uniform(0, START_STAGGER_SECONDS))  # noqa: S311 - jitter, no secret
+        super().on_start()
 
     def ask_stop(self) -> None:
         """Ask to end, and end a rebuild that is under way."""

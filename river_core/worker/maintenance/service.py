@@ -45,7 +45,18 @@ class BatchSize:
             self.rows = min(self.rows, REDUCED_BATCH_ROWS)
 
 
-class MaintenanceService(Service):
+class LeaderService(Service):
+    """What a leader runs; the services of one leader begin at slightly different times."""
+
+    start_stagger: float = START_STAGGER_SECONDS
+    """Within how many seconds of the start the first turn comes."""
+
+    def on_start(self) -> None:
+        """Wait a little."""
+        self.pause(random.uniform(0, self.start_stagger))  # noqa: S311 - jitter, no secret
+
+
+class MaintenanceService(LeaderService):
     """One service: override `work`, which does one batch."""
 
     batch_pause: tuple[float, float] = (0.05, 1.0)
@@ -67,10 +78,6 @@ class MaintenanceService(Service):
         self.batch_size = BatchSize(batch_rows)
         self._driver = driver
         self._query_seconds = query_seconds
-
-    def on_start(self) -> None:
-        """Let the services of one leader begin at slightly different times."""
-        self.pause(random.uniform(0, START_STAGGER_SECONDS))  # noqa: S311 - jitter, no secret
 
     def run_once(self) -> float:
         """Make one pass: batches until one is not full."""
