@@ -15,6 +15,7 @@ from river_core.clock import Clock, SystemClock
 from river_core.db.liveness import job_refresh_attempts
 from river_core.drivers.base import Driver
 from river_core.service import Service
+from river_core.worker.maintenance.service import now_of
 
 
 class AttemptRefresher(Service):
@@ -41,8 +42,8 @@ class AttemptRefresher(Service):
         """Refresh what has been running for longer than the interval."""
         ids = list(self._running())
         if ids:
-            horizon = self._clock.now() - timedelta(seconds=self._interval)
-            statement = job_refresh_attempts(self._driver.sql, self._client_id, ids, horizon)
             with self._driver.connect() as connection:
-                connection.fetch(statement)
+                now = now_of(self._clock, self._driver, connection)
+                horizon = now - timedelta(seconds=self._interval)
+                connection.fetch(job_refresh_attempts(self._driver.sql, self._client_id, ids, horizon))
         return self._interval / 2

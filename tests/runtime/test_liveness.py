@@ -8,11 +8,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from river_core.clock import SystemClock
 from river_core.db import liveness
 from river_core.db.statement import Dialect, Statement
 from river_core.db.times import decode_time
@@ -352,6 +353,23 @@ def test_the_true_start_is_the_attempts_own(driver: Driver) -> None:
     refresh(driver, FixedClock(), same, later)
     assert read(driver, same).metadata == kept
     assert read(driver, later).metadata["python_attempted_at"]["attempt"] == 3
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_the_age_of_attempts_is_by_the_databases_clock(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    """A worker whose clock is wrong renews the same rows as any other."""
+    now = datetime.now(UTC)
+    old = put_running(driver, OTHER, attempted_at=now - timedelta(minutes=11))
+    young = put_running(driver, OTHER, attempted_at=now - timedelta(minutes=9))
+    before = read(driver, young).attempted_at
+    monkeypatch.setattr(SystemClock, "now", lambda self: now + timedelta(hours=hours))
+    AttemptRefresher(driver, OTHER, lambda: [old, young], 600.0).run_once()
+    after = read(driver, old).attempted_at
+    assert after is not None
+    assert now - timedelta(minutes=1) < after < now + timedelta(minutes=1)
+    assert read(driver, young).attempted_at == before
 
 
 @pytest.mark.postgres
