@@ -15,10 +15,13 @@ from typing import Any, Protocol
 from river_compat import envelope
 from river_compat.envelope import KIND, TaskCall
 from river_compat.errors import CallNotRunnable, MalformedCall
+from river_compat.feeding import fed, late_hand_over
 from river_compat.results import EXCEPTION, OUTCOME, WAITING, TaskOutcome, exception_metadata
 from river_core.decide import outcome_of, snooze_count
+from river_core.errors import ControlFlow
 from river_core.job import JobRow
-from river_core.outcome import Failed, Outcome, Snoozed
+from river_core.links import Break, HandOver
+from river_core.outcome import Cancelled, Failed, Outcome, Snoozed
 from river_core.task import Job, Task
 
 MAX_WAIT_SECONDS = 300
@@ -39,12 +42,17 @@ class FrameworkRunner(Protocol):
         """
         ...
 
+    def broken(self, call: TaskCall, row: JobRow, cause: Break) -> Outcome:
+        """Return the final outcome of a call that waits for one that failed; nothing of the user's runs."""
+        ...
+
 
 class PythonTask(Task):
     """Hands each row to the runner of its framework."""
 
     kind = KIND
     adapter = True
+    has_waiting_jobs = True
 
     def __init__(self, runners: Mapping[str, FrameworkRunner]) -> None:
         """Take the runners by framework name, `celery` or `rq`."""
@@ -55,18 +63,25 @@ class PythonTask(Task):
         """Decode the envelope and run the call."""
         try:
             call = envelope.decode(job.row.encoded_args, job.row.id)
-            return self._runner(call).run(call, job)
+            return fed(self._runner(call).run(call, job), call, job.row)
         except CallNotRunnable as reason:
             return self._waiting(job.row, str(reason))
         except MalformedCall as error:
             logger.error("a row holds no task call and is discarded: %s", error, extra={"job_id": job.row.id})
             return failure(error)
-        except Exception as error:
-            if not isinstance(outcome_of(error), Failed):
-                raise
-            # Whatever went wrong around the body would go wrong again, and the body may have run by now.
-            logger.exception("job %d failed outside its task", job.row.id, extra={"job_id": job.row.id})
-            return failure(error)
+        except (ControlFlow, Exception) as error:  # noqa: BLE001 - whatever it is, the row must end
+            return self._ended_around(error, call, job.row)
+
+    def _ended_around(self, error: BaseException, call: TaskCall, row: JobRow) -> Outcome:
+        """Return what an exception means that came through all of the adapter's handlers."""
+        decided = outcome_of(error)
+        if isinstance(decided, Cancelled):
+            return fed(decided, call, row)
+        if not isinstance(decided, Failed):
+            raise error
+        # Whatever went wrong around the body would go wrong again, and the body may have run by now.
+        logger.error("job %d failed outside its task", row.id, exc_info=error, extra={"job_id": row.id})
+        return fed(failure(error), call, row)
 
     def _runner(self, call: TaskCall) -> FrameworkRunner:
         runner = self._runners.get(call.framework)
@@ -97,6 +112,18 @@ class PythonTask(Task):
     def refused(self, job: JobRow, error: BaseException) -> Failed:
         """Discard the row with the database's reason: the body did run, and would give the same again."""
         return failure(error, trace="")
+
+    def broken(self, job: JobRow, cause: Break) -> Outcome:
+        """Let the framework say how a call ends that waited in vain; what waits for it ends, too."""
+        try:
+            call = envelope.decode(job.encoded_args, job.id)
+            return fed(self._runner(call).broken(call, job, cause), call, job)
+        except (CallNotRunnable, MalformedCall) as error:
+            return failure(error, trace="")
+
+    def late_hand_over(self, member: JobRow | None, waiting: JobRow, index: int) -> HandOver | int | None:
+        """Read from a member's row what its task could not hand over."""
+        return late_hand_over(member, waiting, index)
 
     def timeout(self, job: JobRow) -> float | None:
         """Return None: a task may run for days; limits are the framework's."""

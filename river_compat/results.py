@@ -42,6 +42,7 @@ class TaskOutcome(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     RETRIED = "retried"
+    REPLACED = "replaced"
     IGNORED = "ignored"
     EXPIRED = "expired"
     REVOKED = "revoked"

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from river_compat import codec
-from river_compat.celery import _state, states
+from river_compat.celery import _state, states, waiting_step
 from river_compat.celery.app.trace import Ending, Tracer
 from river_compat.celery.control_flow import carries_control_flow
 from river_compat.celery.einfo import ExceptionInfo
@@ -41,6 +41,8 @@ from river_compat.results import (
     result_metadata,
 )
 from river_core.decide import snooze_count
+from river_core.job import JobRow
+from river_core.links import Break
 from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Outcome, Snoozed
 from river_core.task import Job
 
@@ -74,7 +76,7 @@ class CeleryRunner:
         """Run a call and return how it ended; raises CallNotRunnable for a task nobody registered here."""
         tracer = self._tracer(call)
         try:
-            request = WorkerContext(call, job.row, *self._arguments(call))
+            request = WorkerContext(call, job.row, *self._arguments(call, job.row))
             ignored = request.effective_ignore_result(tracer.task.ignore_result)
             request.__dict__["ignore_result"] = ignored
             expired = '"expires"' in call.headers and is_expired(request.expires, _claimed_at(job))
@@ -101,7 +103,7 @@ class CeleryRunner:
         tracer = self._tracers[call.name] = Tracer(task)
         return tracer
 
-    def _arguments(self, call: TaskCall) -> tuple[Any, Any, Any]:
+    def _arguments(self, call: TaskCall, row: JobRow) -> tuple[Any, Any, Any]:
         if call.body is None:
             return call.plain_args, call.plain_kwargs, None
         body = codec.decode(call.body, call.content_type, call.content_encoding, self._accept)
@@ -113,7 +115,11 @@ class CeleryRunner:
             ) from error
         if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
             raise InvalidTaskError(f"the arguments of task {call.name}[{call.id}] are no list and mapping")
-        return args, kwargs, embedded
+        return waiting_step.arguments(args, call, row, self._accept), kwargs, embedded
+
+    def broken(self, call: TaskCall, row: JobRow, cause: Break) -> Outcome:
+        """Return the end of a step whose members will never all bring their parts."""
+        return waiting_step.broken(call, cause)
 
     def _run(self, tracer: Tracer, request: WorkerContext, job: Job, ignored: bool) -> Outcome:
         _state.start_clean()

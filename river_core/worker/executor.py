@@ -202,7 +202,8 @@ def _untraced(outcome: Outcome) -> Outcome:
 def _unless_cancelled(job: Job, outcome: Outcome) -> Outcome:
     """Return the outcome, or the cancellation from outside in its place; what succeeded stays a success."""
     if job.stop_cause is JobCancelError and not isinstance(outcome, Completed):
-        return o.Cancelled(REMOTE_CANCEL_TEXT, outcome.metadata)
+        hand_overs = () if isinstance(outcome, o.Snoozed | o.Interrupted) else outcome.hand_overs
+        return o.Cancelled(REMOTE_CANCEL_TEXT, outcome.metadata, hand_overs=hand_overs)
     return outcome
 
 

@@ -1,0 +1,115 @@
+"""What the end of a task means for tasks that wait for it: a part with its value, or a break with its error.
+
+Read from the outcome alone, or from a row that somebody else ended, so that both adapters share it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from river_compat import envelope
+from river_compat.envelope import TaskCall
+from river_compat.errors import CallNotRunnable, MalformedCall
+from river_compat.results import EXCEPTION, OUTCOME, OUTPUT, RESULT, RETRY_ID, TaskOutcome, result_value
+from river_core.job import JobRow, JobState
+from river_core.links import FEEDS, Break, HandOver, Part, feeds_of, parts_of
+from river_core.outcome import Cancelled, Completed, Failed, Outcome
+
+BROKEN_BY = "id"
+"""In the cause of a break: the id of the task that ended."""
+CAUSE = "exception"
+"""In the cause of a break: what rebuilds its exception; absent where the row tells none."""
+REASON = "reason"
+"""In the cause of a break: how it ended, in words."""
+
+_IGNORED = "ended without a result (Ignore)"
+_CANCELLED = "was cancelled"
+_GONE = "was deleted"
+
+
+def fed(outcome: Outcome, call: TaskCall, row: JobRow) -> Outcome:
+    """Return the outcome with what it hands over to the tasks that wait for this one."""
+    if FEEDS not in row.encoded_metadata or not isinstance(outcome, Completed | Failed | Cancelled):
+        return outcome
+    if isinstance(outcome, Failed) and outcome.retry is not False:
+        return outcome
+    made = _handed(outcome, call.id)
+    if made is None:
+        return outcome
+    items = tuple(_addressed(made, target, index) for target, index in feeds_of(row.metadata))
+    return replace(outcome, hand_overs=(*outcome.hand_overs, *items))
+
+
+def _handed(outcome: Completed | Failed | Cancelled, task_id: str) -> str | dict[str, Any] | None:
+    """Return the text of a part, the cause of a break, or nothing where a successor goes on."""
+    if isinstance(outcome, Completed):
+        return _of_completed(outcome.metadata, task_id)
+    if isinstance(outcome, Cancelled):
+        return _cause(task_id, outcome.metadata, outcome.reason)
+    return _cause(task_id, outcome.metadata, outcome.error_text or "failed")
+
+
+def _of_completed(metadata: Mapping[str, Any], task_id: str) -> str | dict[str, Any] | None:
+    ending = metadata.get(OUTCOME, TaskOutcome.SUCCEEDED.value)
+    if ending == TaskOutcome.SUCCEEDED.value:
+        return _part_text(metadata)
+    if ending == TaskOutcome.IGNORED.value:
+        return _cause(task_id, metadata, _IGNORED)
+    return None
+
+
+def _part_text(metadata: Mapping[str, Any]) -> str:
+    return json.dumps(
+        {key: metadata[key] for key in (OUTPUT, RESULT) if key in metadata}, separators=(",", ":")
+    )
+
+
+def _cause(task_id: str, metadata: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    cause: dict[str, Any] = {BROKEN_BY: task_id, REASON: reason}
+    if EXCEPTION in metadata:
+        cause[CAUSE] = metadata[EXCEPTION]
+    return cause
+
+
+def _addressed(made: str | dict[str, Any], target: int, index: int) -> HandOver:
+    if isinstance(made, str):
+        return Part(target, index, made)
+    return Break(target, index, made)
+
+
+def late_hand_over(member: JobRow | None, waiting: JobRow, index: int) -> HandOver | int | None:
+    """Return what a member that somebody else ended means for a task that waits.
+
+    The id of its successor, where it has one.
+    """
+    if member is None:
+        return Break(waiting.id, index, {REASON: _GONE})
+    metadata = member.metadata
+    successor = metadata.get(RETRY_ID)
+    if isinstance(successor, int) and metadata.get(OUTCOME) in (TaskOutcome.RETRIED, TaskOutcome.REPLACED):
+        return successor
+    if member.state is JobState.COMPLETED:
+        made = _of_completed(metadata, _task_id(member))
+        return None if made is None else _addressed(made, waiting.id, index)
+    last = member.errors[-1].error if member.errors else _CANCELLED
+    reason = _CANCELLED if member.state is JobState.CANCELLED else last
+    return Break(waiting.id, index, _cause(_task_id(member), metadata, reason))
+
+
+def _task_id(row: JobRow) -> str:
+    try:
+        return envelope.decode(row.encoded_args, row.id).id
+    except (CallNotRunnable, MalformedCall):
+        return str(row.id)
+
+
+def part_values(row: JobRow, accept: Collection[str]) -> list[Any]:
+    """Return the values that members have handed over to a row, in the order of their indexes.
+
+    Raises kombu's ContentDisallowed or DecodeError.
+    """
+    texts = (text for _, text in sorted(parts_of(row.metadata).items()))
+    return [result_value(json.loads(text), accept) for text in texts]
