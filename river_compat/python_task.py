@@ -62,13 +62,18 @@ class PythonTask(Task):
     def work(self, job: Job) -> Outcome:
         """Decode the envelope and run the call."""
         try:
-            call = envelope.decode(job.row.encoded_args, job.row.id)
-            return fed(self._runner(call).run(call, job), call, job.row)
+            return self._run(envelope.decode(job.row.encoded_args, job.row.id), job)
         except CallNotRunnable as reason:
             return self._waiting(job.row, str(reason))
         except MalformedCall as error:
             logger.error("a row holds no task call and is discarded: %s", error, extra={"job_id": job.row.id})
             return failure(error)
+
+    def _run(self, call: TaskCall, job: Job) -> Outcome:
+        try:
+            return fed(self._runner(call).run(call, job), call, job.row)
+        except CallNotRunnable:
+            raise
         except (ControlFlow, Exception) as error:  # noqa: BLE001 - whatever it is, the row must end
             return self._ended_around(error, call, job.row)
 
