@@ -74,6 +74,20 @@ class JobRow:
     unique_key: bytes | None
     unique_states: int | None
 
+    def check(self) -> None:
+        """Raise JobRowDecodeError when a JSON column is not of its kind; cheap for rows that are in order.
+
+        The texts come from the database, which gives valid JSON, so that the first character tells.
+        """
+        is_in_order = (
+            self.encoded_args.startswith("{")
+            and self.encoded_metadata.startswith("{")
+            and self.encoded_tags.startswith("[")
+            and (self.encoded_errors is None or self.encoded_errors.startswith("["))
+        )
+        if not is_in_order:
+            _ = self.args, self.metadata, self.tags, self.errors
+
     @property
     def args(self) -> dict[str, Any]:
         """The arguments; raises JobRowDecodeError when they are no JSON object."""

@@ -14,7 +14,7 @@ from datetime import datetime
 from river_core import outcome as o
 from river_core.clock import Clock
 from river_core.decide import Attempt, decide, outcome_of
-from river_core.errors import JobCancelError, RiverError, UnknownJobKindError
+from river_core.errors import JobCancelError, JobRowDecodeError, RiverError, UnknownJobKindError
 from river_core.job import JobRow
 from river_core.links import Break
 from river_core.outcome import Completed, Failed, Outcome, StateChange
@@ -103,6 +103,10 @@ class Executor:
         """
         started_at = self._clock.now()
         task = self._registry.get(job.row.kind)
+        try:
+            job.row.check()
+        except JobRowDecodeError as error:
+            return self._settled(job, Failed(error), Attempt(job.row, started_at, None, self._policy))
         outcome = self._outcome(task, job, call, wait)
         attempt = Attempt(job.row, started_at, task, self._policy)
         if type(outcome) is not Completed and isinstance(outcome, Awaitable):
