@@ -18,7 +18,7 @@ from river_core.errors import ValidationError
 from river_core.insert import PRIORITY_DEFAULT, InsertOpts, InsertParams, JobArgs
 from river_core.job import JobState
 
-_NO_OPTIONS = InsertOpts()
+NO_OPTIONS = InsertOpts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,35 @@ class InsertDefaults:
     check_attempts: Callable[[Any], int] = check.max_attempts
 
 
+@dataclass(frozen=True, slots=True)
+class ResolvedOpts:
+    """Options of one call or of many that share them, checked, with what a client adds."""
+
+    queue: str
+    state: JobState
+    priority: int
+    max_attempts: int
+    scheduled_at: datetime | None
+    encoded_metadata: str
+    tags: tuple[str, ...]
+    unique_opts: unique.UniqueOpts | None
+
+
 def insert_params(args: JobArgs, call: InsertOpts, defaults: InsertDefaults, now: datetime) -> InsertParams:
     """Return the row to be written for one job; raises ValidationError, which names the value.
 
     `now`, aware, decides the period of a unique job that is given no time.
     """
-    own = _own_opts(args)
+    return params_of(args, resolved_opts(own_opts(args), call, defaults), now)
+
+
+def resolved_opts(own: InsertOpts, call: InsertOpts, defaults: InsertDefaults) -> ResolvedOpts:
+    """Return what the options of a class and those of a call come to; raises ValidationError."""
     scheduled_at = check.scheduled_at(call.scheduled_at) or check.scheduled_at(own.scheduled_at)
-    params = InsertParams(
-        kind=check.kind(args.kind),
-        encoded_args=_encoded_args(args),
+    unique_opts = call.unique_opts or own.unique_opts
+    if unique_opts is not None and not isinstance(unique_opts, unique.UniqueOpts):
+        raise ValidationError(f"unique_opts takes UniqueOpts, not {unique_opts!r}")
+    return ResolvedOpts(
         queue=check.queue(call.queue or own.queue or defaults.queue, defaults.lenient_queue_names),
         state=_state(call, scheduled_at),
         priority=check.priority(call.priority or own.priority or PRIORITY_DEFAULT),
@@ -48,11 +67,25 @@ def insert_params(args: JobArgs, call: InsertOpts, defaults: InsertDefaults, now
         scheduled_at=scheduled_at,
         encoded_metadata=_encoded_metadata(own.metadata, call.metadata),
         tags=check.tags(own.tags if call.tags is None else call.tags),
+        unique_opts=unique_opts or None,
     )
-    unique_opts = call.unique_opts or own.unique_opts
-    if unique_opts is not None and not isinstance(unique_opts, unique.UniqueOpts):
-        raise ValidationError(f"unique_opts takes UniqueOpts, not {unique_opts!r}")
-    return _unique(params, unique_opts, now) if unique_opts else params
+
+
+def params_of(args: JobArgs, opts: ResolvedOpts, now: datetime) -> InsertParams:
+    """Return the row of one job with options that are resolved; raises ValidationError for its arguments."""
+    params = InsertParams(
+        check.kind(args.kind),
+        _encoded_args(args),
+        opts.queue,
+        opts.state,
+        opts.priority,
+        opts.max_attempts,
+        opts.scheduled_at,
+        None,
+        opts.encoded_metadata,
+        opts.tags,
+    )
+    return _unique(params, opts.unique_opts, now) if opts.unique_opts else params
 
 
 def _unique(params: InsertParams, opts: unique.UniqueOpts, now: datetime) -> InsertParams:
@@ -62,10 +95,11 @@ def _unique(params: InsertParams, opts: unique.UniqueOpts, now: datetime) -> Ins
     )
 
 
-def _own_opts(args: JobArgs) -> InsertOpts:
+def own_opts(args: JobArgs) -> InsertOpts:
+    """Return the options of the arguments' class; raises ValidationError for what is none."""
     given = getattr(args, "insert_opts", None)
     if given is None:
-        return _NO_OPTIONS
+        return NO_OPTIONS
     opts = given() if callable(given) else given
     if not isinstance(opts, InsertOpts):
         raise ValidationError(f"insert_opts() of {type(args).__name__} must return InsertOpts, not {opts!r}")

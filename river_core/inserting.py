@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from river_core.db import job_inserts, jobs, notifications
+from river_core.db.job_inserts import are_plain, is_plain
 from river_core.db.statement import Dialect, Sql, Statement
 from river_core.drivers.base import Connection, Row
 from river_core.errors import DatabaseError, ValidationError
@@ -92,6 +93,8 @@ def insert_many(
     """
     if not rows:
         return []
+    if _is_one_plain(sql, rows, notify_queues):
+        return [_new_result(rows[0], connection.fetch(_insert_one(sql, rows[0], notify_queues)))]
     steps = insert_steps(sql, rows, notify_queues)
     if sql.dialect is Dialect.POSTGRES and not has_links(rows):
         return run(connection, steps)  # one statement, which commits by itself
@@ -103,6 +106,8 @@ def insert_steps(
     sql: Sql, rows: Sequence[InsertParams], notify_queues: Collection[str]
 ) -> Steps[list[InsertResult]]:
     """Give the statements of `insert_many`, which must run in one transaction."""
+    if _is_one_plain(sql, rows, notify_queues):
+        return [_new_result(rows[0], (yield _insert_one(sql, rows[0], notify_queues)))]
     refuse_repeated_keys(rows)
     payloads = [notifications.insert_payload(queue) for queue in notify_queues]
     if has_links(rows):
@@ -118,7 +123,26 @@ def insert_steps(
         return _results_by_nonce(sql, rows, nonces, fetched)
     if len(fetched) != len(rows):
         raise DatabaseError(f"{len(rows)} rows were inserted but {len(fetched)} came back")
+    if are_plain(sql, rows):
+        return [
+            InsertResult(job_inserts.decode_new_job(params, row))
+            for params, row in zip(rows, fetched, strict=True)
+        ]
     return [InsertResult(jobs.decode_job(sql, row), row[DUPLICATE]) for row in fetched]
+
+
+def _is_one_plain(sql: Sql, rows: Sequence[InsertParams], notify_queues: Collection[str]) -> bool:
+    """Tell whether this is the most frequent insert: one row that hangs together with no other."""
+    return len(rows) == 1 and len(notify_queues) <= 1 and rows[0].links is None and is_plain(sql, rows[0])
+
+
+def _insert_one(sql: Sql, row: InsertParams, notify_queues: Collection[str]) -> Statement:
+    payload = next((notifications.insert_payload(queue) for queue in notify_queues), None)
+    return job_inserts.job_insert(sql, row, None, payload)
+
+
+def _new_result(row: InsertParams, fetched: Sequence[Row]) -> InsertResult:
+    return InsertResult(job_inserts.decode_new_job(row, fetched[0]))
 
 
 def refuse_repeated_keys(rows: Sequence[InsertParams]) -> None:

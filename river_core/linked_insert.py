@@ -34,7 +34,7 @@ def insert_linked(sql: Sql, rows: Sequence[InsertParams]) -> Steps[list[InsertRe
     yield linked.job_take_write_lock(sql)
     reserved = yield linked.job_reserve_ids(sql, len(rows))
     ids = sorted(row[0] for row in reserved)
-    named: dict[str | None, int] = {
+    named: dict[str, int] = {
         row.links.name: ids[at] for at, row in enumerate(rows) if row.links and row.links.name
     }
     joined = yield from _join_stored(sql, rows, ids)

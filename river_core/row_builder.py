@@ -15,11 +15,18 @@ from river_core import validation
 from river_core.clock import Clock, SystemClock
 from river_core.errors import ConfigurationError, UnknownJobKindError, ValidationError
 from river_core.insert import InsertManyParams, InsertOpts, InsertParams, JobArgs
-from river_core.insert_options import InsertDefaults, check_params, insert_params
+from river_core.insert_options import (
+    NO_OPTIONS,
+    InsertDefaults,
+    ResolvedOpts,
+    check_params,
+    insert_params,
+    own_opts,
+    params_of,
+    resolved_opts,
+)
 from river_core.keywords import options
 from river_core.task import Registry
-
-_NO_OPTIONS = InsertOpts()
 
 logger = logging.getLogger(__name__)
 
@@ -55,11 +62,27 @@ class RowBuilder:
     def many(self, jobs: Sequence[InsertManyParams]) -> list[InsertParams]:
         """Return a row for each job; raises ValidationError where there is none."""
         now = self.clock.now()
-        return not_empty([self.row(job.args, job.insert_opts, now) for job in jobs])
+        seen: dict[int, ResolvedOpts] = {}
+        rows = []
+        for job in jobs:
+            params = params_of(job.args, self._resolved(job.args, job.insert_opts or NO_OPTIONS, seen), now)
+            self._check_known(params)
+            rows.append(params)
+        return not_empty(rows)
+
+    def _resolved(self, args: JobArgs, call: InsertOpts, seen: dict[int, ResolvedOpts]) -> ResolvedOpts:
+        """Resolve options once for all jobs of a batch that share them and whose class has none."""
+        own = own_opts(args)
+        if own is not NO_OPTIONS:
+            return resolved_opts(own, call, self._defaults)
+        found = seen.get(id(call))
+        if found is None:
+            found = seen[id(call)] = resolved_opts(own, call, self._defaults)
+        return found
 
     def row(self, args: JobArgs, given: InsertOpts | None, now: datetime) -> InsertParams:
         """Return the row of one job; `now`, aware, decides the period of a unique job."""
-        params = insert_params(args, given or _NO_OPTIONS, self._defaults, now)
+        params = insert_params(args, given or NO_OPTIONS, self._defaults, now)
         self._check_known(params)
         return params
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
 from river_core.db.statement import Dialect, Sql, Statement
 from river_core.insert import InsertParams
+from river_core.job import JobRow
 
 NONCE_KEY = "river:unique_nonce"
+NO_TAGS = "[]"
 FIRST_SEPARATOR = "\x1f"
 """The unit separator: JSON text cannot hold it, and no name that people give does."""
 
@@ -21,14 +23,49 @@ def fresh_nonce() -> str:
     return secrets.token_hex(8)
 
 
+def is_plain(sql: Sql, row: InsertParams) -> bool:
+    """Tell whether a row cannot be a duplicate, so that no unique key has to be looked up."""
+    return row.unique_key is None and row.unique_states is None and not sql.tells_by_nonce
+
+
+def are_plain(sql: Sql, rows: Iterable[InsertParams]) -> bool:
+    """Tell whether that is so for each of the rows."""
+    return all(is_plain(sql, row) for row in rows)
+
+
+def decode_new_job(params: InsertParams, row: Sequence[Any]) -> JobRow:
+    """Return the job of a plain insert: what came back, and what was sent."""
+    return JobRow(
+        row[0],
+        params.state,
+        0,
+        params.max_attempts,
+        None,
+        row[1],
+        None,
+        row[2],
+        params.priority,
+        params.queue,
+        params.kind,
+        row[3],
+        row[4],
+        json.dumps(params.tags) if params.tags else NO_TAGS,
+        None,
+        None,
+        None,
+        None,
+    )
+
+
 def job_insert(sql: Sql, row: InsertParams, nonce: str | None, notification: str | None) -> Statement:
     """Insert one job; on Postgres also notify with the payload `notification`, if any.
 
-    The column behind the job's own tells a duplicate, or is the row's nonce where a `nonce` is given.
+    The column behind the job's own tells a duplicate, or is the row's nonce where a `nonce` is given. Where
+    `is_plain`, nothing can be a duplicate, and `decode_new_job` reads what comes back.
     """
     postgres = sql.dialect is Dialect.POSTGRES
     return sql.statement(
-        "job_insert_plain" if nonce is None and row.unique_key is None else "job_insert",
+        "job_insert_plain" if is_plain(sql, row) else "job_insert",
         args=row.encoded_args,
         created_at=sql.time(row.created_at),
         kind=row.kind,
@@ -53,10 +90,9 @@ def job_insert_many(
     """Insert many jobs in one statement (River: JobInsertFastMany, JobInsertFullMany).
 
     On Postgres it also notifies with the payloads `notifications`. Each row takes its nonce where there
-    are any. Without nonces and without unique keys nothing can be a duplicate, and nothing is looked up.
+    are any. The rows that come back are as those of `job_insert`.
     """
-    plain = not nonces and all(row.unique_key is None for row in rows)
-    name = "job_insert_many_plain" if plain else "job_insert_many"
+    name = "job_insert_many_plain" if are_plain(sql, rows) else "job_insert_many"
     return _many(name, sql, rows, nonces, notifications)
 
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Generic, TypeVar
 
 from river_core.errors import OperationalError
 
 C = TypeVar("C")
+L = TypeVar("L")
 
 
 @dataclass(slots=True)
@@ -29,22 +31,59 @@ class _Generation(Generic[C]):
     idle: list[tuple[C, float]] = field(default_factory=list)
 
 
-class Pool(Generic[C]):
+class _Loan(AbstractContextManager[L], Generic[C, L]):
+    """One connection on loan; a class, since every insert makes one and a generator takes thrice the time."""
+
+    __slots__ = ("_connection", "_generation", "_pool")
+
+    def __init__(self, pool: Pool[C, L]) -> None:
+        self._pool = pool
+
+    def __enter__(self) -> L:
+        self._generation = self._pool.reserve()
+        try:
+            self._connection = self._pool.take(self._generation)
+        except BaseException:
+            self._generation.free.release()
+            raise
+        return self._pool.wrap(self._connection)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if error is not None:
+                self._pool.notice(error)
+            self._pool.give_back(self._generation, self._connection)
+        finally:
+            self._generation.free.release()
+
+
+class Pool(Generic[C, L]):
     """Lends connections, newest first; opens at most `max_size` at a time."""
 
     def __init__(
         self,
         open_connection: Callable[[], C],
         close_connection: Callable[[C], None],
-        usable: Callable[[C, float], bool],
+        wrap: Callable[[C], L],
+        usable: Callable[[C, float | None], bool],
         max_size: int,
         timeout: float,
+        is_stale: Callable[[BaseException], bool] = lambda _: False,
     ) -> None:
         """Open nothing yet.
 
-        `usable` is asked before and after each loan, with the seconds for which the connection was
-        idle; a borrower waits up to `timeout` seconds for one of the others to give back.
+        A borrower gets what `wrap` makes of a connection. `usable` is asked before each loan, with the
+        seconds for which the connection was idle, and after it, with None. A borrower waits up to
+        `timeout` seconds for one of the others to give back. An error of a borrower for which `is_stale`
+        says so makes the pool open all connections anew.
         """
+        self._is_stale = is_stale
+        self.wrap = wrap
         self._open = open_connection
         self._close = close_connection
         self._usable = usable
@@ -54,24 +93,9 @@ class Pool(Generic[C]):
         self._abandoned: list[_Generation[C]] = []
         self._generation = self._new_generation()
 
-    @contextmanager
-    def borrow(self) -> Iterator[C]:
-        """Lend a connection for the block; raises OperationalError when none is or becomes free."""
-        generation = self._current()
-        if not generation.free.acquire(timeout=self._timeout):
-            raise OperationalError(
-                f"no connection became free within {self._timeout:g} s: all {self._max_size} are in use"
-            )
-        try:
-            connection = self._take(generation)
-            if connection is None:
-                connection = self._open()
-            try:
-                yield connection
-            finally:
-                self._give_back(generation, connection)
-        finally:
-            generation.free.release()
+    def borrow(self) -> AbstractContextManager[L]:
+        """Lend a connection for a `with` block; OperationalError there when none is or becomes free."""
+        return _Loan(self)
 
     def close(self) -> None:
         """Close what is idle now, and what is lent out when it comes back; harmless twice."""
@@ -94,21 +118,37 @@ class Pool(Generic[C]):
         self._generation = self._new_generation()
         return self._generation
 
-    def _take(self, generation: _Generation[C]) -> C | None:
+    def reserve(self) -> _Generation[C]:
+        """Wait until one more connection may be used; raises OperationalError."""
+        generation = self._current()
+        if not generation.free.acquire(timeout=self._timeout):
+            raise OperationalError(
+                f"no connection became free within {self._timeout:g} s: all {self._max_size} are in use"
+            )
+        return generation
+
+    def take(self, generation: _Generation[C]) -> C:
+        """Return an idle connection that is still usable, or a new one."""
         while True:
             try:
                 connection, since = generation.idle.pop()
             except IndexError:
-                return None
+                return self._open()
             if self._usable(connection, time.monotonic() - since):
                 return connection
             self._close(connection)
 
-    def _give_back(self, generation: _Generation[C], connection: C) -> None:
+    def notice(self, error: BaseException) -> None:
+        """See what a borrower raised."""
+        if self._is_stale(error):
+            self.close()
+
+    def give_back(self, generation: _Generation[C], connection: C) -> None:
+        """Keep a connection for the next borrower if it is usable, else close it."""
         if generation.pid != os.getpid():
             self._abandoned.append(generation)
             return
-        if self._usable(connection, 0.0):
+        if self._usable(connection, None):
             with self._lock:
                 if generation is self._generation:
                     generation.idle.append((connection, time.monotonic()))

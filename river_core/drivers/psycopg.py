@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import select
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from functools import partial
 from typing import Any
@@ -139,12 +139,14 @@ class PsycopgDriver:
             complete_conninfo(listen_url, connect_timeout) if listen_url else self._conninfo
         )
         self._identity: Row | None = None
-        self._pool: Pool[OwnSession] = Pool(
+        self._pool: Pool[OwnSession, OwnConnection] = Pool(
             self._open,
             psycopg.Connection.close,
+            OwnConnection,
             partial(_is_usable, check_when_idle_for),
             max_size,
             connect_timeout,
+            _is_read_only,
         )
 
     @property
@@ -158,16 +160,9 @@ class PsycopgDriver:
         other.learned = OtherSchema(schema, self.learned)
         return other
 
-    @contextmanager
-    def connect(self) -> Iterator[OwnConnection]:
+    def connect(self) -> AbstractContextManager[OwnConnection]:
         """Lend a connection of the pool; raises OperationalError when the database cannot be reached."""
-        with self._pool.borrow() as raw:
-            try:
-                yield OwnConnection(raw)
-            except OperationalError as error:
-                if error.sqlstate == READ_ONLY:
-                    self._pool.close()  # the address may lead to a server that takes writes by now
-                raise
+        return self._pool.borrow()
 
     def ambient(self) -> AdoptedConnection | Borrowed | None:
         """Adopt the connection given to `river_core.join`, or a watched one, if any."""
@@ -272,10 +267,20 @@ def _described(parameters: dict[str, Any]) -> str:
     return f"{parameters.get('dbname') or 'of the default name'!s} on {host}, {port}"
 
 
-def _is_usable(check_when_idle_for: float, raw: OwnSession, idle_seconds: float) -> bool:
-    """Tell whether a connection may be lent: idle, and nothing unread, as a server's farewell is."""
+def _is_read_only(error: BaseException) -> bool:
+    """Tell whether the server takes no writes; the address may lead to another one by now."""
+    return isinstance(error, OperationalError) and error.sqlstate == READ_ONLY
+
+
+def _is_usable(check_when_idle_for: float, raw: OwnSession, idle_seconds: float | None) -> bool:
+    """Tell whether a connection may be lent: idle, and nothing unread, as a server's farewell is.
+
+    One that comes back, without idle seconds, is looked at more closely before it is lent again.
+    """
     if raw.closed or raw.pgconn.transaction_status != TransactionStatus.IDLE:
         return False
+    if idle_seconds is None:
+        return True
     if idle_seconds < check_when_idle_for and not is_readable(raw.fileno()):
         return True
     try:

@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -106,8 +106,13 @@ class SqliteDriver:
         self._target = f"file:/river-{uuid.uuid4().hex}?vfs=memdb" if self._in_memory else str(path)
         self._keeper: sqlite3.Connection | None = None  # what is in memory lives as long as one is open
         self._lock = threading.Lock()
-        self._pool: Pool[sqlite3.Connection] = Pool(
-            self._open, sqlite3.Connection.close, _is_usable, max_size, busy_timeout
+        self._pool: Pool[sqlite3.Connection, OwnConnection] = Pool(
+            self._open,
+            sqlite3.Connection.close,
+            lambda raw: OwnConnection(raw, self._sql),
+            _is_usable,
+            max_size,
+            busy_timeout,
         )
 
     @property
@@ -115,11 +120,9 @@ class SqliteDriver:
         """The statements of this driver's dialect."""
         return self._sql
 
-    @contextmanager
-    def connect(self) -> Iterator[OwnConnection]:
+    def connect(self) -> AbstractContextManager[OwnConnection]:
         """Lend a connection of the pool; raises OperationalError when the file cannot be opened."""
-        with self._pool.borrow() as raw:
-            yield OwnConnection(raw, self._sql)
+        return self._pool.borrow()
 
     def ambient(self) -> AdoptedConnection | Borrowed | None:
         """Adopt the connection given to `river_core.join`, or a watched one, if any."""
@@ -204,7 +207,7 @@ class SqliteDriver:
             time.sleep(WAL_RETRY_SECONDS)
 
 
-def _is_usable(raw: sqlite3.Connection, _idle_seconds: float) -> bool:
+def _is_usable(raw: sqlite3.Connection, _idle_seconds: float | None) -> bool:
     """Tell whether a connection may be lent: open and outside a transaction."""
     try:
         return not raw.in_transaction

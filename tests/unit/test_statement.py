@@ -28,6 +28,7 @@ OF_ONE_DIALECT = (
     "transaction_",
     "notification_",
     "copy_",
+    "job_insert_plain",
     "client_lock_",
     "held_client_locks",
     "job_next_due",

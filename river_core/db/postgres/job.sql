@@ -9,12 +9,12 @@
         WHEN river_job.attempted_at IS NOT NULL
             THEN greatest(least(river_job.attempted_at, '9999-12-31 00:00:00+00'), '0001-01-02 00:00:00+00')
     END,
-    greatest(least(river_job.created_at, '9999-12-31 00:00:00+00'), '0001-01-02 00:00:00+00'),
+    /* INCLUDE: job_created_at */,
     CASE
         WHEN river_job.finalized_at IS NOT NULL
             THEN greatest(least(river_job.finalized_at, '9999-12-31 00:00:00+00'), '0001-01-02 00:00:00+00')
     END,
-    greatest(least(river_job.scheduled_at, '9999-12-31 00:00:00+00'), '0001-01-02 00:00:00+00'),
+    /* INCLUDE: job_scheduled_at */,
     river_job.priority,
     river_job.queue,
     river_job.kind,
@@ -25,6 +25,14 @@
     to_jsonb(river_job.attempted_by)::text,
     river_job.unique_key,
     river_job.unique_states::integer;
+
+-- name: job_created_at
+-- Fragment: when a job was created, bounded.
+greatest(least(river_job.created_at, '9999-12-31 00:00:00+00'), '0001-01-02 00:00:00+00');
+
+-- name: job_scheduled_at
+-- Fragment: when a job is due, bounded.
+greatest(least(river_job.scheduled_at, '9999-12-31 00:00:00+00'), '0001-01-02 00:00:00+00');
 
 -- name: job_get_by_id
 -- Reads one job.

@@ -43,11 +43,18 @@ RETURNING /* INCLUDE: job_columns */,
     /* INCLUDE: job_insert_notify */;
 
 -- name: job_insert_plain
--- The same for a job without a unique key, which nothing can be in the way of.
+-- The same for a job without a unique key, which nothing can be in the way of. Gives what job_new_columns has.
 /* INCLUDE: job_insert_values */
-RETURNING /* INCLUDE: job_columns */,
-    false,
+RETURNING /* INCLUDE: job_new_columns */,
     /* INCLUDE: job_insert_notify */;
+
+-- name: job_new_columns
+-- Fragment: the columns of a new row that its inserter does not know: jsonb spells JSON in its own way.
+    river_job.id,
+    /* INCLUDE: job_created_at */,
+    /* INCLUDE: job_scheduled_at */,
+    river_job.args::text,
+    /* INCLUDE: job_metadata */;
 
 -- name: job_insert_select
 -- Fragment: new rows in the order of the values. Each parameter is one column of all rows, joined by @separator,
@@ -104,10 +111,9 @@ RETURNING /* INCLUDE: job_columns */,
     /* INCLUDE: job_insert_notify_many */;
 
 -- name: job_insert_many_plain
--- The same without a look at unique keys: where one is taken nothing is inserted.
+-- The same without a look at unique keys: where one is taken nothing is inserted. Gives what job_new_columns has.
 /* INCLUDE: job_insert_select */
-RETURNING /* INCLUDE: job_columns */,
-    false,
+RETURNING /* INCLUDE: job_new_columns */,
     /* INCLUDE: job_insert_notify_many */;
 
 -- name: copy_jobs

@@ -51,12 +51,6 @@ json_extract(river_json(river_job.metadata), '$."river:unique_nonce"');
 RETURNING /* INCLUDE: job_columns */,
     /* INCLUDE: job_nonce */;
 
--- name: job_insert_plain
--- The same without a look at the unique key: where it is taken nothing is inserted.
-/* INCLUDE: job_insert_values */
-RETURNING /* INCLUDE: job_columns */,
-    /* INCLUDE: job_nonce */;
-
 -- name: job_insert_select
 -- Fragment: the jobs of @jobs, a JSON array, in its order. Unique keys lie one after the other in @unique_keys;
 -- a job names the place of its own.
