@@ -7,7 +7,7 @@ waiter starts a thread of its own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from river_compat.waiting import ResultWaiter
 from river_core.client import Client
@@ -25,14 +25,16 @@ class Runtime:
         lenient_queue_names: Callable[[], bool],
         poll_only: Callable[[], bool],
         notify_inserts: Callable[[], bool],
+        plugins: Callable[[], Sequence[object]],
     ) -> None:
         """Take the function that makes the driver, which may raise ConfigurationError, and ones that say
-        whether queue names are taken that River's other clients refuse, whether never to listen, and
-        whether inserts are announced."""
+        whether queue names are taken that River's other clients refuse, whether never to listen, whether
+        inserts are announced, and which plugins are around them."""
         self._open_driver = open_driver
         self._lenient_queue_names = lenient_queue_names
         self._poll_only = poll_only
         self._notify_inserts = notify_inserts
+        self._plugins = plugins
         self._renew_lock()
         in_forked_child(self._renew_lock)
         self._driver: Driver | None = None
@@ -63,6 +65,7 @@ class Runtime:
                     lenient_queue_names=self._lenient_queue_names(),
                     trailing=TrailingNotifications(driver),
                     notify_inserts=self._notify_inserts(),
+                    plugins=self._plugins(),
                 )
         return client
 

@@ -19,7 +19,8 @@ class WorkerPlan:
     """What an adapter's worker command asks for.
 
     `slots` bounds all queues together; `main_thread` runs one task at a time in the main thread;
-    `poll_only` never listens. `refresh_attempts_after` is that of `river_core.WorkerConfig`.
+    `poll_only` never listens. `refresh_attempts_after` and `plugins` are those of
+    `river_core.WorkerConfig`.
     """
 
     queues: Sequence[str]
@@ -28,6 +29,7 @@ class WorkerPlan:
     main_thread: bool = False
     refresh_attempts_after: float = 0.0
     poll_only: bool = False
+    plugins: Sequence[object] = ()
 
 
 def build_worker(
@@ -55,5 +57,6 @@ def build_worker(
         main_thread=plan.main_thread,
         refresh_attempts_after=plan.refresh_attempts_after,
         poll_only=plan.poll_only,
+        plugins=plan.plugins,
     )
     return Worker(driver, registry, config)

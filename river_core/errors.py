@@ -4,6 +4,7 @@ Exception
 └── RiverError
     ├── ValidationError (ValueError)      a value was refused before anything was written
     ├── ConfigurationError (ValueError)   an option of a client, worker or driver is wrong
+    │   └── MissingPackageError (ImportError)  an optional package is not installed
     ├── NotFoundError (LookupError)       no such row
     ├── JobRunningError                   a running job cannot be deleted
     ├── UniqueConflictError               another job holds the unique key
@@ -41,6 +42,10 @@ class ValidationError(RiverError, ValueError):
 
 class ConfigurationError(RiverError, ValueError):
     """An option of a client, worker or driver is wrong; nothing was started."""
+
+
+class MissingPackageError(ConfigurationError, ImportError):
+    """A package that this needs is not installed; the text names the extra that brings it."""
 
 
 class NotFoundError(RiverError, LookupError):

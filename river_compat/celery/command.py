@@ -64,6 +64,7 @@ def build_worker(app: Celery, options: WorkerOptions | None = None) -> Worker:
         main_thread=pool == SOLO,
         refresh_attempts_after=app.conf.river_refresh_attempts_after,
         poll_only=options.poll_only or bool(app.conf.river_poll_only),
+        plugins=app.conf.river_plugins,
     )
     return build_river_worker(app.runtime.driver, {FRAMEWORK: CeleryRunner(app)}, plan)
 

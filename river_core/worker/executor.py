@@ -15,7 +15,7 @@ from river_core import outcome as o
 from river_core.clock import Clock
 from river_core.decide import Attempt, decide, outcome_of
 from river_core.errors import JobCancelError, JobRowDecodeError, RiverError, UnknownJobKindError
-from river_core.job import JobRow
+from river_core.job import JobRow, JobState
 from river_core.links import Break
 from river_core.outcome import Completed, Failed, Outcome, StateChange
 from river_core.resumable import STEP_KEY
@@ -159,7 +159,7 @@ class Executor:
             outcome = Failed(error)
             change = decide(outcome, attempt, now, {})
         if not isinstance(outcome, Completed):
-            _log(outcome, attempt)
+            _log(outcome, attempt, change.state)
         return Completion(attempt.row, change, _EVENT_OF[type(outcome)], (attempt.started_at, now))
 
     def interrupted(self, row: JobRow, started: bool = True) -> Completion:
@@ -211,11 +211,13 @@ def _unless_cancelled(job: Job, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def _log(outcome: Outcome, attempt: Attempt) -> None:
+def _log(outcome: Outcome, attempt: Attempt, state: JobState) -> None:
+    """Say that an attempt failed: as an error where it was the last, so that a monitor sees it once."""
     if not isinstance(outcome, Failed) or (attempt.task is not None and attempt.task.adapter):
         return
     row = attempt.row
-    logger.warning(
+    logger.log(
+        logging.ERROR if state is JobState.DISCARDED else logging.WARNING,
         "job %d failed",
         row.id,
         extra={"job_id": row.id, "kind": row.kind, "queue": row.queue, "attempt": row.attempt},

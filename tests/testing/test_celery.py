@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,9 +18,10 @@ from tests.conformance.raw_connections import count_jobs
 
 
 @pytest.fixture
-def app(driver: Driver) -> Celery:
-    """An application on River's database; the driver is closed by its own fixture."""
-    return Celery("testing", set_as_current=False, river_driver=driver)
+def app(driver: Driver) -> Iterator[Celery]:
+    """An application on River's database."""
+    with Celery("testing", set_as_current=False, river_driver=driver) as made:
+        yield made
 
 
 @on("psycopg", "sqlite3")

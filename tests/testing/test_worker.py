@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 import unittest
@@ -48,7 +49,7 @@ from river_core.testing import (
     work_context,
 )
 from tests import django_settings
-from tests.conformance.applications import every_library, on
+from tests.conformance.applications import OPENERS, every_library, on
 from tests.conformance.raw_connections import application_connection, count_jobs, fetch
 
 ONE = EncodedArgs("one", "{}")
@@ -303,6 +304,44 @@ class TestRealThings:
         assert isinstance(result.error, JobTimeoutError)
         assert result.job.errors[0].error == "job timed out after 0.05s"
         assert not [thread for thread in threading.enumerate() if thread.name == "river-test-time"]
+
+    @on(*(name for name in OPENERS if name != "django"))
+    def test_coroutines(self, driver: Driver, application: Any) -> None:
+        """They run on a loop in the test's thread, so that its transaction takes what they insert.
+
+        Django's own connections cannot be used in a coroutine.
+        """
+        ran_in: list[Any] = []
+
+        async def one(job: Job) -> None:
+            await asyncio.sleep(0)
+            ran_in.append(threading.current_thread())
+            assert job.client is not None
+            job.client.insert(NEXT)
+
+        worker = worker_for(driver, one)
+        worker.work(application, ONE).require("completed")
+        assert ran_in == [threading.current_thread()]
+        require_inserted(application, "next")
+        application.rollback()
+        assert count_jobs(driver) == 0
+
+    def test_a_time_out_ends_a_coroutine(self, driver: Driver, tx: Any) -> None:
+        """And an error of one is the task's own."""
+
+        class Slow(Task):
+            kind = "one"
+
+            def timeout(self, job: Any) -> float:
+                return 0.05 if job.queue == "slow" else 60
+
+            async def work(self, job: Job) -> None:
+                await asyncio.sleep(30 if job.row.queue == "slow" else 0)
+                raise ValueError("no")
+
+        worker = worker_for(driver, Slow())
+        assert isinstance(worker.work(tx, ONE, queue="slow").error, JobTimeoutError)
+        assert isinstance(worker.work(tx, ONE).error, ValueError)
 
     def test_what_is_no_outcome_passes_through(self, driver: Driver, tx: Any) -> None:
         """Ctrl-C ends the test run, not the job; a failed assertion in a task is its error."""

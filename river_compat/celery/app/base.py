@@ -88,6 +88,7 @@ class Celery:
             lambda: self.conf.river_queue_names == "lenient",
             lambda: bool(self.conf.river_poll_only),
             lambda: bool(self.conf.river_notify_inserts),
+            lambda: self.conf.river_plugins,
         )
         self.backend = RowBackend(self)
         if set_as_current:

@@ -32,6 +32,7 @@ HONOURED: dict[str, Any] = {
     "river_enqueue_in": "ambient",
     "river_listen_url": None,
     "river_notify_inserts": True,
+    "river_plugins": (),
     "river_poll_only": False,
     "river_queue_names": "lenient",
     "river_refresh_attempts_after": 600.0,

@@ -1,0 +1,1 @@
+"""OpenTelemetry, with the exporters of its SDK that keep everything in memory."""
