@@ -20,6 +20,7 @@ from river_core import Client, EncodedArgs, InsertManyParams, JobState, join
 from river_core.db.statement import Statement
 from river_core.drivers.psycopg import PsycopgDriver
 from river_core.errors import OperationalError
+from river_core.inserting import InsertNotifyLimiter
 from river_core.task import Job
 from river_core.worker.maintenance.job_cleaner import JobCleaner, Retention
 from river_core.worker.maintenance.snapshots import SnapshotWatch
@@ -438,7 +439,7 @@ def test_a_silent_client_tells_nobody(own_driver: PsycopgDriver) -> None:
 
 def test_one_notification_for_many_inserts(own_driver: PsycopgDriver) -> None:
     """O35. Inserts in a burst announce their queue once, not once a row."""
-    client = Client(own_driver)
+    client = Client(own_driver, limiter=InsertNotifyLimiter(cooldown=60.0))
     with closing(own_driver.listen(["river_insert"])) as listener:
         client.insert_many([InsertManyParams(ARGS)] * 500)
         for _ in range(5):

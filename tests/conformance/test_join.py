@@ -57,7 +57,7 @@ def test_a_rollback_leaves_no_row(driver: Driver, application: Any) -> None:
 def test_the_row_and_the_applications_own_change_live_or_die_together(
     driver: Driver, application: Any
 ) -> None:
-    """The insert joins what the application has begun, and what it does next belongs to it as well."""
+    """O48. The insert joins what the application has begun, and what it does next belongs to it as well."""
     application.execute("CREATE TABLE orders (number integer)")
     application.commit()
     for finish, expected in ((application.rollback, 0), (application.commit, 1)):
@@ -82,7 +82,7 @@ def test_insert_tx_names_the_connection_in_the_call(driver: Driver, application:
 
 
 def test_enqueue_own_passes_the_joined_connection_by(driver: Driver, database_url: str) -> None:
-    """The row is there at once, whatever becomes of the transaction."""
+    """O45. The row is there at once, whatever becomes of the transaction."""
     client = Client(driver)
     with application_connection(database_url) as application, join(application):
         client.insert(ARGS, enqueue="own")
@@ -218,7 +218,7 @@ class TestPsycopg:
     def test_a_savepoint_of_the_application_takes_the_row_with_it(
         self, postgres_driver: Driver, postgres_url: str
     ) -> None:
-        """The insert opens none of its own."""
+        """O48. The insert opens none of its own."""
 
         def insert_and_fail(application: Any) -> None:
             with application.transaction():
@@ -258,7 +258,7 @@ class TestPsycopg:
             assert zone == {"TimeZone": "Asia/Tokyo"}
 
     def test_a_schema_is_found_whatever_the_search_path(self, postgres_url: str) -> None:
-        """Statements name it."""
+        """O37. Statements name it."""
         with closing(PsycopgDriver(postgres_url)) as plain:
             schema = fetch(plain, "SELECT current_schema()")[0][0]
         with closing(PsycopgDriver(postgres_url, schema=schema)) as driver:

@@ -95,7 +95,7 @@ class TestAtomic:
 
     @pytest.mark.postgres
     def test_enqueue_own_passes_the_block_by(self, postgres_driver: Driver, postgres_url: str) -> None:
-        """For what must go out although the work is rolled back."""
+        """O45. For what must go out although the work is rolled back."""
         with (
             django_settings.alias("default", postgres_url),
             closing(DjangoDriver()) as django_driver,
@@ -189,7 +189,7 @@ class TestAtomic:
 
 
 def test_a_testcase_rolls_jobs_back(driver: Driver, django_driver: DjangoDriver) -> None:
-    """The test sees what it inserted, nobody else does, and the next test starts empty."""
+    """O47. The test sees what it inserted, nobody else does, and the next test starts empty."""
     client = Client(django_driver)
     seen = []
 
@@ -252,7 +252,7 @@ class TestOtherAlias:
         other: str,
         caplog: pytest.LogCaptureFixture,
     ) -> None:
-        """With one warning; a rollback drops it."""
+        """O46. With one warning; a rollback drops it."""
         client = Client(django_driver)
         with caplog.at_level(logging.WARNING):
             with transaction.atomic(using=other):
@@ -268,7 +268,7 @@ class TestOtherAlias:
     def test_rivers_alias_is_joined_where_both_are_open(
         self, driver: Driver, django_driver: DjangoDriver, other: str
     ) -> None:
-        """Whichever is the inner one."""
+        """O46. Whichever is the inner one."""
         client = Client(django_driver)
         with transaction.atomic(), transaction.atomic(using=other):
             assert client.insert(ARGS).job.id > 0
@@ -280,7 +280,7 @@ class TestOtherAlias:
     def test_joining_the_other_alias_is_refused(
         self, driver: Driver, django_driver: DjangoDriver, other: str
     ) -> None:
-        """It was asked for by name."""
+        """O46. It was asked for by name."""
         with (
             transaction.atomic(using=other),
             join(connections[other]),

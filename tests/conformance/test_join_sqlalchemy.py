@@ -91,7 +91,7 @@ class TestWatched:
     def test_the_order_and_the_job_live_or_die_together(
         self, driver: Driver, bind: sqlalchemy.Engine, sessions: sessionmaker[Session]
     ) -> None:
-        """Also where nothing was sent to the database before the insert."""
+        """O48. Also where nothing was sent to the database before the insert."""
         client = Client(driver)
 
         def sell_and_fail() -> None:
@@ -114,7 +114,7 @@ class TestWatched:
     def test_a_session_closed_without_commit_leaves_no_job(
         self, driver: Driver, sessions: sessionmaker[Session]
     ) -> None:
-        """Its transaction is rolled back; the next insert is on its own."""
+        """O48. Its transaction is rolled back; the next insert is on its own."""
         with sessions() as session:
             session.add(Order())
             Client(driver).insert(ARGS)
@@ -139,7 +139,7 @@ class TestWatched:
     def test_a_savepoint_takes_its_jobs_with_it(
         self, driver: Driver, sessions: sessionmaker[Session]
     ) -> None:
-        """Only the outer job remains, and no savepoint of ours was there."""
+        """O48. Only the outer job remains, and no savepoint of ours was there."""
         client = Client(driver)
         with sessions.begin() as session:
             session.add(Order())
@@ -264,7 +264,7 @@ class TestOtherDatabase:
     def test_a_watched_session_delays_the_row_until_its_commit(
         self, driver: Driver, elsewhere: sessionmaker[Session], caplog: pytest.LogCaptureFixture
     ) -> None:
-        """With one warning; a rollback drops it. Reads do not care."""
+        """O46. With one warning; a rollback drops it. Reads do not care."""
         client = Client(driver)
         known = client.insert(ARGS).job
         with caplog.at_level(logging.WARNING), elsewhere() as session:
@@ -288,7 +288,7 @@ class TestOtherDatabase:
     def test_the_newest_session_on_rivers_database_is_joined(
         self, driver: Driver, sessions: sessionmaker[Session], elsewhere: sessionmaker[Session]
     ) -> None:
-        """Whatever else is open around it."""
+        """O46. Whatever else is open around it."""
         with sessions() as ours, elsewhere() as other:
             ours.add(Order())
             other.add(Order())
@@ -415,7 +415,7 @@ class TestAsyncSession:
     """The blocking client beside an AsyncSession: rows wait for its commit, and are part of it."""
 
     def test_a_commit_takes_the_row_along(self, driver: Driver, database_url: str, insert: Call) -> None:
-        """It is written just before, in the same transaction; a rollback drops it."""
+        """O48. It is written just before, in the same transaction; a rollback drops it."""
 
         async def scenario() -> None:
             async with async_sessions(database_url) as sessions, sessions() as session:
@@ -436,7 +436,7 @@ class TestAsyncSession:
     def test_a_savepoint_that_rolls_back_drops_its_row(
         self, driver: Driver, database_url: str, insert: Call
     ) -> None:
-        """The outer row stays, also through the release of an inner savepoint."""
+        """O48. The outer row stays, also through the release of an inner savepoint."""
 
         async def scenario() -> None:
             async with async_sessions(database_url) as sessions, sessions() as session:

@@ -60,7 +60,7 @@ def send(request: pytest.FixtureRequest, app: Celery) -> Any:
 
 
 def test_a_rollback_takes_the_row_with_it(app: Celery, database_url: str, send: Any) -> None:
-    """And waiting says so instead of hanging."""
+    """O44. And waiting says so instead of hanging."""
     with open_connection(database_url) as connection:
         result = send(connection)
         assert rows_of(app, result.id) == []
@@ -86,12 +86,29 @@ def test_a_commit_brings_the_row(app: Celery, database_url: str, send: Any, work
 
 @pytest.mark.postgres
 def test_an_application_may_stay_outside(postgres_url: str, postgres_driver: PsycopgDriver) -> None:
-    """`river_enqueue_in = "own"`; on SQLite the open transaction would keep it waiting."""
+    """O45. `river_enqueue_in = "own"`; on SQLite the open transaction would keep it waiting."""
     app = Celery("own", set_as_current=False, river_driver=postgres_driver, river_enqueue_in="own")
     with open_connection(postgres_url) as connection, river_core.join(connection):
         result = app.send_task("work")
         connection.rollback()
     assert len(rows_of(app, result.id)) == 1
+    app.close()
+
+
+@pytest.mark.postgres
+def test_one_call_or_task_may_stay_outside(postgres_url: str, postgres_driver: PsycopgDriver) -> None:
+    """O45. A mail that must go out although the request fails: said by the call, or once by the task."""
+    app = Celery("mail", set_as_current=False, river_driver=postgres_driver)
+    mail = app.task(lambda: None, name="mail", shared=False)
+    always = app.task(lambda: None, name="always", shared=False, river_enqueue_in="own")
+    with open_connection(postgres_url) as connection, river_core.join(connection):
+        sent = [mail.apply_async(river_enqueue_in="own"), always.delay()]
+        joined = [mail.delay(), always.apply_async(river_enqueue_in="ambient")]
+        with pytest.raises(ValueError, match="'ambient', 'own' or 'after_commit'"):
+            mail.apply_async(river_enqueue_in="outside")
+        connection.rollback()
+    assert [len(rows_of(app, result.id)) for result in sent] == [1, 1]
+    assert [len(rows_of(app, result.id)) for result in joined] == [0, 0]
     app.close()
 
 
@@ -107,7 +124,7 @@ def session(app: Celery, database_url: str) -> Iterator[Session]:
 
 
 def test_a_watched_session_decides(app: Celery, session: Session, working: Working) -> None:
-    """Without a block; waiting for a task that nobody can see yet says so."""
+    """O44. Without a block; waiting for a task that nobody can see yet says so."""
     result = app.send_task("work")
     with pytest.raises(RuntimeError, match="not committed"):
         result.get(timeout=TIMEOUT)
@@ -137,7 +154,7 @@ def test_an_application_may_insert_after_the_commit(app: Celery, session: Sessio
 
 
 def test_waiting_inside_an_atomic_block_says_so(app: Celery, database_url: str) -> None:
-    """The driver for an alias takes part in Django's transactions."""
+    """O44. The driver for an alias takes part in Django's transactions."""
     with django_settings.alias("default", database_url):
         from river_core.drivers.django import DjangoDriver  # needs the settings
 
