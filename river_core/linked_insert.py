@@ -121,9 +121,7 @@ def _wider(waiting: JobRow, members: Sequence[int]) -> WaitingChange:
     return WaitingChange(waiting.id, JobState.PENDING, {MEMBERS: members_text(members)})
 
 
-def _resolved(
-    feed: Feed, named: Mapping[str | None, int], joined: dict[int, int | None]
-) -> tuple[int, int] | None:
+def _resolved(feed: Feed, named: Mapping[str, int], joined: dict[int, int | None]) -> tuple[int, int] | None:
     target = named[feed.target] if isinstance(feed.target, str) else feed.target
     index = feed.index if feed.index is not None else joined.get(target)
     return None if index is None else (target, index)
