@@ -55,14 +55,12 @@ FROM unnest(
 ) AS job (args, kind, max_attempts, metadata, priority, queue, state, tags, unique_key, unique_states)
 RETURNING id;
 
+-- The next ones look each row up by its id: `= ANY (ARRAY[...])` and CASE leave the planner no other way. With a
+-- plain `=` or `IN` it reads the whole table where statistics are older than the load, and would flatter us.
+
 -- name: fetch
 -- Claims @limit jobs of @queue for @client_id in order and gives what a worker needs of them.
-UPDATE river_job
-SET state = 'running',
-    attempt = attempt + 1,
-    attempted_at = now(),
-    attempted_by = array_append(attempted_by, @client_id::text)
-WHERE id IN (
+WITH due AS MATERIALIZED (
     SELECT id
     FROM river_job
     WHERE state = 'available' AND queue = @queue AND scheduled_at <= now()
@@ -70,16 +68,25 @@ WHERE id IN (
     LIMIT @limit::bigint
     FOR UPDATE SKIP LOCKED
 )
-RETURNING id, kind, args::text, metadata::text, attempt;
+UPDATE river_job
+SET state = 'running',
+    attempt = attempt + 1,
+    attempted_at = now(),
+    attempted_by = array_append(attempted_by, @client_id::text)
+FROM due
+WHERE river_job.id = ANY (ARRAY[due.id])
+RETURNING river_job.id, kind, args::text, metadata::text, attempt;
 
 -- name: complete
 -- Completes running jobs by id.
 UPDATE river_job
 SET state = 'completed', finalized_at = now()
-WHERE id = ANY (@ids::bigint[]) AND state = 'running';
+FROM unnest(@ids::bigint[]) AS done (id)
+WHERE river_job.id = ANY (ARRAY[done.id]) AND CASE WHEN state = 'running' THEN true ELSE false END;
 
 -- name: complete_with_output
 -- The same, and keeps one result in the metadata of each, as an adapter does that stores results.
 UPDATE river_job
 SET state = 'completed', finalized_at = now(), metadata = metadata || '{"output": null}'
-WHERE id = ANY (@ids::bigint[]) AND state = 'running';
+FROM unnest(@ids::bigint[]) AS done (id)
+WHERE river_job.id = ANY (ARRAY[done.id]) AND CASE WHEN state = 'running' THEN true ELSE false END;

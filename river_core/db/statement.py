@@ -95,15 +95,13 @@ class Sql:
         """Return values as the text of an array: a literal of Postgres, whose planner reads it, or JSON."""
         if self.dialect is Dialect.SQLITE:
             return json.dumps(list(values), ensure_ascii=False)
-        return "{" + ",".join(_array_element(value) for value in values) + "}"
+        return "{" + ",".join([_array_element(value) for value in values]) + "}"
 
 
 def _array_element(value: str | int | None) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, int):
-        return str(int(value))
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return "NULL" if value is None else int.__repr__(value)
 
 
 def sqlite_time(moment: datetime) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from river_core.db import jobs
@@ -14,6 +15,8 @@ from river_core.job import JobRow, JobState
 from river_core.outcome import StateChange
 
 Row = Sequence[Any]
+
+_CLAIM_ORDER = attrgetter("priority", "scheduled_at", "id")
 
 ANY_ATTEMPTS = -(2**62)
 """No job has so few attempts left that a claim with this `spare` passes it by."""
@@ -68,7 +71,7 @@ class Claimed:
 def decode_claim(sql: Sql, rows: Sequence[Row]) -> Claimed:
     """Return the jobs in order of priority, time and id; on SQLite `next_due` is never told here."""
     found = [jobs.decode_claimed_job(sql, row) for row in rows if row[0] is not None]
-    found.sort(key=lambda row: (row.priority, row.scheduled_at, row.id))
+    found.sort(key=_CLAIM_ORDER)
     told = rows[-1] if rows and rows[-1][0] is None else None
     return Claimed(found, told[jobs.COLUMN_COUNT] if told is not None else None)
 
@@ -105,17 +108,24 @@ def job_set_completed_if_running_many(
     return sql.statement(
         "job_set_completed_if_running_many",
         client_id=client_id,
-        ids=sql.array([item.job_id for item in changes]),
-        attempts=sql.array([item.attempt for item in changes]),
+        ids=_numbers([item.job_id for item in changes]),
+        attempts=_numbers([item.attempt for item in changes]),
         finalized_at=sql.array([sql.time(item.change.finalized_at) for item in changes]),
-        metadata=sql.array([_metadata(item.change) for item in changes]),
+        metadata=_metadata(sql, changes),
         payload=payload,
         schema=sql.schema or None,
     )
 
 
-def _metadata(change: StateChange) -> str | None:
-    return _encoded(change.metadata) if change.metadata else None
+def _numbers(values: list[int]) -> str:
+    return "{" + repr(values)[1:-1] + "}"
+
+
+def _metadata(sql: Sql, changes: Sequence[AttemptChange]) -> str | None:
+    """Return an array, or None where no change has any: Postgres fills up a missing one with NULLs."""
+    if not any(item.change.metadata for item in changes):
+        return None
+    return sql.array([_encoded(item.change.metadata) if item.change.metadata else None for item in changes])
 
 
 def _encoded(value: Any) -> str:

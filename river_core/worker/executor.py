@@ -17,7 +17,7 @@ from river_core.decide import Attempt, decide, outcome_of
 from river_core.errors import JobCancelError, JobRowDecodeError, RiverError, UnknownJobKindError
 from river_core.job import JobRow, JobState
 from river_core.links import Break
-from river_core.outcome import Completed, Failed, Outcome, StateChange
+from river_core.outcome import Completed, Failed, Outcome, StateChange, set_completed
 from river_core.resumable import STEP_KEY
 from river_core.retry import RetryPolicy
 from river_core.task import Job, Registry, Task, Worked
@@ -108,6 +108,8 @@ class Executor:
         except JobRowDecodeError as error:
             return self._settled(job, Failed(error), Attempt(job.row, started_at, None, self._policy))
         outcome = self._outcome(task, job, call, wait)
+        if type(outcome) is Completed and self._is_plain(job):
+            return self._completed(job, outcome, started_at)
         attempt = Attempt(job.row, started_at, task, self._policy)
         if type(outcome) is not Completed and isinstance(outcome, Awaitable):
             return Awaiting(outcome, attempt)
@@ -120,10 +122,14 @@ class Executor:
         ended = outcome_of(error) if error is not None else outcome or COMPLETED
         return self._settled(job, _unless_cancelled(job, ended), attempt)
 
+    def _is_plain(self, job: Job) -> bool:
+        """Tell whether nothing but the outcome decides: no plugins, steps or completion of its own."""
+        return job.powers is None and self._extensions is None and STEP_KEY not in job.row.encoded_metadata
+
     def _settled(self, job: Job, outcome: Outcome, attempt: Attempt) -> Completion | None:
         if not self._traced:
             outcome = _untraced(outcome)
-        if job.powers is None and self._extensions is None and STEP_KEY not in job.row.encoded_metadata:
+        if self._is_plain(job):
             return self._completion(job, outcome, attempt)
         outcome = steps_settled(job, outcome)
         if job.powers is not None and job.powers.completion is not None:
@@ -150,6 +156,13 @@ class Executor:
         if job.stop_cause is None or isinstance(outcome, Awaitable):
             return outcome
         return _unless_cancelled(job, outcome)
+
+    def _completed(self, job: Job, outcome: Completed, started_at: datetime) -> Completion:
+        """Return what `_completion` does, without the facts that a mere success does not need."""
+        now = self._clock.now()
+        metadata = {**job.metadata_updates, **outcome.metadata}
+        change = set_completed(now, metadata, outcome)
+        return Completion(job.row, change, EventKind.JOB_COMPLETED, (started_at, now))
 
     def _completion(self, job: Job, outcome: Outcome, attempt: Attempt) -> Completion:
         now = self._clock.now()

@@ -143,11 +143,8 @@ class ThreadSlots:
         if len(rows) < reserved:
             self._freed()
         try:
-            for _ in range(threads - len(self._threads)):
-                self._start_thread()
-        except (
-            RuntimeError
-        ):  # the system gives no more threads: what those that are there cannot take goes back
+            self._start_threads(threads)
+        except RuntimeError:  # no more threads: what those that are there cannot take goes back
             if not self._threads:
                 self.give_back_waiting()
             raise
@@ -164,6 +161,13 @@ class ThreadSlots:
     def _frees_thread(self, running: RunningJob) -> None:
         running.needs_thread = False
         self._threadless += 1
+
+    def _start_threads(self, wanted: int) -> None:
+        """Start threads up to `wanted`, for as long as a job waits: quick ones are gone before."""
+        for _ in range(wanted - len(self._threads)):
+            if self._waiting.empty():
+                break
+            self._start_thread()
 
     def _start_thread(self) -> None:
         name = f"{self.name}-{len(self._threads) + 1}"
