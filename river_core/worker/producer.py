@@ -139,6 +139,10 @@ class Producer(Service):
         finally:
             self._wants_slots = len(claimed.rows) == limit
             self.slots.submit(claimed.rows, places.total)
+        if (
+            self.paused
+        ):  # since this claim was begun: what has no thread yet must not wait for the end of the pause
+            self.slots.give_back_waiting()
         if len(claimed.rows) == limit:
             return self._poll_seconds()
         return self._pacing.cooldown if self._ahead_now else self._until_due(claimed.next_due)
