@@ -247,11 +247,13 @@ class TestRetry:
             ("river_insert", {"queue": "mail"})
         ]
 
-    def test_a_taken_unique_key_is_a_conflict(self, driver: Driver) -> None:
+    @pytest.mark.parametrize("state", [JobState.CANCELLED, JobState.DISCARDED])
+    def test_a_taken_unique_key_is_a_conflict(self, driver: Driver, state: JobState) -> None:
         """Checklist 47, 151. The error names the job; its row is unchanged."""
         client = Client(driver)
         params = InsertParams("some_kind", "{}", unique_key=b"k" * 32, unique_states=245)
-        old = client.job_cancel(client.insert_params([params])[0].job.id)
+        first = client.insert_params([params])[0].job
+        old = client.job_update(first.id, state=state, finalized_at=PAST)
         assert not client.insert_params([params])[0].unique_skipped_as_duplicate
         with pytest.raises(UniqueConflictError) as caught:
             client.job_retry(old.id)

@@ -113,8 +113,13 @@ def test_insert_begin_may_change_the_row(driver: Driver) -> None:
 )
 def test_rows_are_checked_again_after_the_hooks(driver: Driver, changes: dict[str, Any]) -> None:
     """Checklist 24. A bad state, or any other value, that a hook made rolls the batch back."""
+
+    class Following(Plugin):
+        def insert_begin(self, params: InsertParams) -> None:
+            Client(driver).insert(EncodedArgs("follow_up", "{}"))
+
     with pytest.raises(ValidationError):
-        Client(driver, plugins=(Changing(**changes),)).insert(ONE)
+        Client(driver, plugins=(Following(), Changing(**changes))).insert(ONE)
     assert count_jobs(driver) == 0
 
 

@@ -22,11 +22,24 @@ ARGS = EncodedArgs("send_email", '{"account_id":7,"region":"eu"}')
 BY_ARGS = UniqueOpts(by_args=True)
 KEY = "c8448a04fa240ba7ff04c05259ff50cd6337ee4cf0c8200b32e0a0059016c444"
 
-INSERTED_BY_GO = """
+INSERTED_BY_GO = {
+    Dialect.POSTGRES: """
 INSERT INTO river_job (args, kind, max_attempts, unique_key, unique_states)
 VALUES ('{"region": "eu", "account_id": 7}', 'send_email', 25, @key::bytea, B'11110101')
 RETURNING id
-"""
+""",
+    Dialect.SQLITE: """
+INSERT INTO river_job (
+    args, kind, max_attempts, metadata, tags, created_at, scheduled_at, unique_key, unique_states
+)
+VALUES (
+    jsonb('{"region":"eu","account_id":7}'), 'send_email', 25,
+    jsonb('{"river:unique_nonce":"00112233aabbccdd"}'), jsonb('[]'),
+    '2026-08-07 14:32:57.123', '2026-08-07 14:32:57.123', @key, 245
+)
+RETURNING id
+""",
+}
 FINISH_ON_POSTGRES = """
 UPDATE river_job SET state = @state::text::river_job_state, finalized_at = now() WHERE id = @id::bigint
 """
@@ -103,6 +116,49 @@ def test_chosen_states_are_stored_with_the_row(driver: Driver) -> None:
     assert not client.insert(ARGS, unique_opts=opts).unique_skipped_as_duplicate
 
 
+RETRYABLE_ON_POSTGRES = "UPDATE river_job SET state = 'retryable', attempt = 1 WHERE id = @id::bigint"
+RETRYABLE_ON_SQLITE = "UPDATE river_job SET state = 'retryable', attempt = 1 WHERE id = @id"
+
+
+@pytest.mark.parametrize(
+    "states", [None, sorted(set(JobState) - {JobState.RETRYABLE})], ids=["default", "without"]
+)
+def test_a_job_that_waits_for_its_retry(driver: Driver, states: list[JobState] | None) -> None:
+    """Checklist 46. It lets a second one in only where `retryable` was left out on purpose."""
+    client = Client(driver)
+    opts = UniqueOpts(by_args=True, by_state=states)
+    first = client.insert(ARGS, unique_opts=opts).job
+    is_postgres = driver.sql.dialect is Dialect.POSTGRES
+    fetch(driver, RETRYABLE_ON_POSTGRES if is_postgres else RETRYABLE_ON_SQLITE, id=first.id)
+    second = client.insert(ARGS, unique_opts=opts)
+    assert second.unique_skipped_as_duplicate is (states is None)
+    assert count_jobs(driver) == (1 if states is None else 2)
+
+
+def test_states_alone_make_a_kind_unique(driver: Driver) -> None:
+    """Checklist 42. One of the kind, whatever its arguments and queue; other kinds are free."""
+    client = Client(driver)
+    opts = UniqueOpts(by_state=list(JobState))
+    first = client.insert(ARGS, unique_opts=opts)
+    again = client.insert(EncodedArgs("send_email", "{}"), queue="other", unique_opts=opts)
+    other = client.insert(EncodedArgs("other_kind", "{}"), unique_opts=opts)
+    assert first.job.unique_key == hashlib.sha256(b"&kind=send_email").digest()
+    assert (again.job, again.unique_skipped_as_duplicate) == (first.job, True)
+    assert not other.unique_skipped_as_duplicate
+
+
+def test_the_mask_is_stored_in_rivers_form(driver: Driver) -> None:
+    """Checklist 41. Eight bits, the state `scheduled` first, or a whole number; the key is bytes."""
+    Client(driver).insert(ARGS, unique_opts=BY_ARGS)
+    if driver.sql.dialect is Dialect.POSTGRES:
+        stored = fetch(driver, "SELECT unique_states::text, length(unique_key) FROM river_job")
+        assert [tuple(row) for row in stored] == [("11110101", 32)]
+    else:
+        columns = "unique_states, typeof(unique_states), typeof(unique_key), length(unique_key)"
+        stored = fetch(driver, f"SELECT {columns} FROM river_job")
+        assert [tuple(row) for row in stored] == [(245, "integer", "blob", 32)]
+
+
 def test_a_batch_that_repeats_a_key_writes_nothing(driver: Driver) -> None:
     """Checklist 45. The text names both places."""
     unique = InsertOpts(unique_opts=BY_ARGS)
@@ -142,11 +198,11 @@ def test_a_class_may_ask_for_uniqueness_and_a_call_for_another(driver: Driver) -
     assert client.insert(args, unique_opts=BY_ARGS).job.unique_key == bytes.fromhex(KEY)
 
 
-@pytest.mark.postgres
-def test_a_row_that_go_inserted_is_found(postgres_driver: Driver) -> None:
-    """Checklist 41, 48. The key is spelled alike."""
-    held = fetch(postgres_driver, INSERTED_BY_GO, key=bytes.fromhex(KEY))[0][0]
-    result = Client(postgres_driver).insert(ARGS, unique_opts=BY_ARGS)
-    assert (result.job.id, result.unique_skipped_as_duplicate) == (held, True)
-    stored = fetch(postgres_driver, "SELECT unique_states::text FROM river_job")
-    assert [tuple(row) for row in stored] == [("11110101",)]
+def test_a_row_that_go_inserted_is_found(driver: Driver) -> None:
+    """Checklist 48. The key is spelled alike, on SQLite beside Go's own nonce."""
+    insert = INSERTED_BY_GO[driver.sql.dialect]
+    held = fetch(driver, insert, key=bytes.fromhex(KEY))[0][0]
+    before = Client(driver).job_get(held)
+    result = Client(driver).insert(ARGS, unique_opts=BY_ARGS)
+    assert (result.job, result.unique_skipped_as_duplicate) == (before, True)
+    assert count_jobs(driver) == 1

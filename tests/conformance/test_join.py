@@ -53,6 +53,29 @@ def test_a_rollback_leaves_no_row(driver: Driver, application: Any) -> None:
     assert count_jobs(driver) == 0
 
 
+@on("psycopg", "sqlite3")
+def test_no_savepoint_is_opened(driver: Driver, application: Any) -> None:
+    """Checklist 25. What fails inside leaves the whole transaction to the application."""
+    client = Client(driver)
+    with join(application):
+        client.insert(ARGS)
+        if driver.sql.dialect is Dialect.POSTGRES:
+            with pytest.raises(RejectedValueError):
+                client.insert_params([InsertParams("some_kind", "no json")])
+            assert application.info.transaction_status is psycopg.pq.TransactionStatus.INERROR
+        else:
+            ran: list[str] = []
+            application.set_trace_callback(ran.append)
+            client.insert_many([InsertManyParams(ARGS), InsertManyParams(ARGS)])
+            application.set_trace_callback(None)
+            assert ran
+            assert not [
+                text for text in ran if text.lstrip().upper().startswith(("SAVEPOINT", "RELEASE", "BEGIN"))
+            ]
+    application.rollback()
+    assert count_jobs(driver) == 0
+
+
 @every_library
 def test_the_row_and_the_applications_own_change_live_or_die_together(
     driver: Driver, application: Any

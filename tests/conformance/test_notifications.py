@@ -14,14 +14,17 @@ import pytest
 from river_core.client import Client
 from river_core.db import notifications
 from river_core.db.notifications import TOPIC_CONTROL, TOPIC_INSERT, notify_many
+from river_core.db.queues import queue_create_or_set_updated_at
 from river_core.db.statement import Statement
 from river_core.drivers.base import Driver, Notification
 from river_core.drivers.psycopg import PsycopgDriver
 from river_core.drivers.sqlite import SqliteDriver
+from river_core.drivers.sqlite_listener import SqliteListener
 from river_core.errors import DatabaseError, OperationalError, RejectedValueError
 from river_core.insert import EncodedArgs, InsertManyParams, InsertOpts, InsertParams
 from river_core.inserting import InsertNotifyLimiter
 from river_core.notifier import decode_payload
+from river_core.worker.elector import Elector
 from tests.conformance.listening import DEADLINE, hear, listening, send
 from tests.conformance.raw_connections import application_connection, fetch
 from tests.databases import migrate
@@ -214,6 +217,21 @@ def test_the_channel_carries_the_schema(postgres_driver: PsycopgDriver, postgres
 
 
 @pytest.mark.postgres
+def test_a_configured_schema_names_the_channel(postgres_driver: PsycopgDriver, postgres_url: str) -> None:
+    """Checklist 49. Whatever the sender's search path is."""
+    schema = fetch(postgres_driver, "SELECT current_schema()")[0][0]
+    elsewhere = f"{postgres_url.partition('?')[0]}?options=-csearch_path%3Dpg_catalog"
+    with (
+        application_connection(postgres_url, autocommit=True) as other,
+        closing(PsycopgDriver(elsewhere, schema=schema)) as driver,
+    ):
+        other.execute(f'LISTEN "{schema}.river_insert"')
+        Client(driver).insert(ARGS, queue="mail")
+        (heard,) = other.notifies(timeout=DEADLINE, stop_after=1)
+    assert json.loads(heard.payload) == {"queue": "mail"}
+
+
+@pytest.mark.postgres
 def test_a_lost_listening_connection_is_an_operational_error(
     postgres_driver: PsycopgDriver, postgres_url: str
 ) -> None:
@@ -253,6 +271,48 @@ def test_the_outbox_holds_bare_topics_and_text(sqlite_driver: SqliteDriver) -> N
         sqlite_driver, "SELECT topic, payload, typeof(payload), length(created_at) FROM river_notification"
     )
     assert rows == [("river_insert", '{"queue":"default"}', "text", 23)]
+
+
+def test_every_message_is_an_outbox_row(sqlite_driver: SqliteDriver) -> None:
+    """Checklist 52. Inserts, control messages and those of leaders, each as text with River's own keys."""
+    client = Client(sqlite_driver)
+    with sqlite_driver.connect() as connection:
+        connection.fetch(queue_create_or_set_updated_at(sqlite_driver.sql, "a"))
+    job = client.insert(ARGS, queue="a").job
+    client.job_cancel(job.id)
+    client.job_cancel(job.id)
+    client.queue_pause("a")
+    client.queue_resume("*")
+    client.queue_update("a", metadata={"k": 1})
+    client.request_resign()
+    elector = Elector(sqlite_driver, "me", None, lambda: None, lambda: None)
+    elector.run_once()
+    elector.on_stop()
+    rows = fetch(sqlite_driver, "SELECT topic, payload, typeof(payload) FROM river_notification ORDER BY id")
+    assert [(topic, json.loads(payload), kind) for topic, payload, kind in rows] == [
+        ("river_insert", {"queue": "a"}, "text"),
+        ("river_control", {"action": "cancel", "job_id": job.id, "queue": "a"}, "text"),
+        ("river_control", {"action": "pause", "queue": "a"}, "text"),
+        ("river_control", {"action": "resume", "queue": "*"}, "text"),
+        ("river_control", {"action": "metadata_changed", "metadata": {"k": 1}, "queue": "a"}, "text"),
+        ("river_leadership", {"action": "request_resign", "leader_id": ""}, "text"),
+        ("river_leadership", {"leader_id": "me", "action": "resigned"}, "text"),
+    ]
+
+
+def test_the_cursor_passes_what_is_not_for_it(sqlite_driver: SqliteDriver) -> None:
+    """Checklist 56. Rows of other topics are read once and never again."""
+    with closing(sqlite_driver.listen([TOPIC_INSERT])) as listener:
+        read: list[str] = []
+        assert isinstance(listener, SqliteListener)
+        for number in range(5):
+            send(sqlite_driver, TOPIC_CONTROL, f"for somebody else {number}")
+        assert listener.wait(QUIET) == []
+        listener._raw.set_trace_callback(read.append)
+        send(sqlite_driver, TOPIC_INSERT, "for us")
+        assert [item.payload for item in listener.wait(DEADLINE)] == ["for us"]
+        [last] = fetch(sqlite_driver, "SELECT max(id) FROM river_notification")[0]
+        assert any(f"id > {last - 1}" in " ".join(text.split()) for text in read), read
 
 
 @pytest.mark.parametrize("payload", ["", "[", "[" * 3000, "5", '"x"', "{", "\x00"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,13 +14,18 @@ from river_core.client import Client
 from river_core.db import leaders
 from river_core.db.leaders import Term
 from river_core.drivers.base import Connection, Driver
-from river_core.errors import OperationalError
+from river_core.errors import ConfigurationError, OperationalError
+from river_core.insert import EncodedArgs
+from river_core.job import JobState
 from river_core.notifier import TOPIC_LEADERSHIP, Notifier
+from river_core.periodic import PeriodicJob
+from river_core.schedule import IntervalSchedule
 from river_core.task import Registry
+from river_core.worker.config import WorkerConfig
 from river_core.worker.elector import ElectionTiming, Elector
 from river_core.worker.maintenance.group import MaintenanceServices
 from tests.runtime.stored import FixedClock, Steady, run
-from tests.runtime.workers import wait_for
+from tests.runtime.workers import insert, next_event, registry, row, running, wait_for
 
 QUICK = ElectionTiming(interval=0.2, ttl=2.0, safety=0.5, bid_jitter=0.05)
 RIVER = ElectionTiming()
@@ -299,3 +305,38 @@ def test_the_leader_runs_the_services_and_stops_them(driver: Driver) -> None:
         elector.stop()
         assert not services.running
         assert leader(driver) is None
+
+
+def test_a_worker_that_never_leads(driver: Driver) -> None:
+    """Checklist 131. It works jobs, leaves the leader's row alone, and takes no periodic jobs."""
+    tasks = registry(quick=lambda job: None)
+    with running(driver, tasks, leader_election_disabled=True) as worker:
+        events = worker.events.subscribe("job_completed")
+        job = insert(driver, "quick")
+        assert (done := next_event(events).job) is not None
+        assert done.id == job.id
+        assert leader(driver) is None
+        with pytest.raises(ConfigurationError, match="leader_election_disabled"):
+            worker.periodic_jobs.add(PeriodicJob(IntervalSchedule(60), lambda: EncodedArgs("quick", "{}")))
+        with running(driver, tasks) as other:
+            wait_for(lambda: leader(driver) == other.id, "the election of the one that may")
+    with pytest.raises(ConfigurationError, match="leader_election_disabled"):
+        WorkerConfig(
+            queues={"default": 1},
+            leader_election_disabled=True,
+            periodic_jobs=[PeriodicJob(IntervalSchedule(60), lambda: EncodedArgs("quick", "{}"))],
+        )
+
+
+def test_a_leader_promotes_a_past_time_at_once(driver: Driver) -> None:
+    """Checklist 23. A job that was inserted for the past runs; one that is pending waits for ever."""
+    past = datetime.now(UTC) - timedelta(hours=1)
+    pending = insert(driver, "quick", pending=True, scheduled_at=past)
+    scheduled = insert(driver, "quick", scheduled_at=past)
+    assert scheduled.state is JobState.SCHEDULED
+    with running(driver, registry(quick=lambda job: None)) as worker:
+        events = worker.events.subscribe()
+        done = next_event(events).job
+    assert done is not None
+    assert done.id == scheduled.id
+    assert row(driver, pending.id) == pending

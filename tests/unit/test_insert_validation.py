@@ -67,10 +67,13 @@ def test_queue_names_that_fail(name: Any) -> None:
 
 def test_a_long_bad_name_is_refused_quickly() -> None:
     """Checklist 20. The pattern has one way to match each name, so it cannot backtrack for years."""
-    started = time.process_time()
-    with pytest.raises(ValidationError):
-        validation.queue("a" * 63 + "!")
-    assert time.process_time() - started < 1
+    spent = []
+    for _ in range(5):
+        started = time.process_time()
+        with pytest.raises(ValidationError):
+            validation.queue("a" * 63 + "!")
+        spent.append(time.process_time() - started)
+    assert min(spent) < 0.01
 
 
 @pytest.mark.parametrize("tag", ["ab1", "a-c", "_bc", "ab_", "ABC", "t" * 255])

@@ -174,6 +174,7 @@ def test_periods_count_from_the_first_instant_of_year_one(period: Any, expected:
         (UniqueOpts(by_period=-1), "by_period"),
         (UniqueOpts(by_period=float("nan")), "by_period"),
         (UniqueOpts(by_args=[[]]), "by_args"),
+        (UniqueOpts(by_state=[*JobState, "sleeping"]), "sleeping"),  # type: ignore[list-item] # unknown is the point
         (UniqueOpts(by_args="customer"), "by_args"),
         (UniqueOpts(by_args=[7]), "by_args"),  # type: ignore[list-item] # the wrong value is the point
     ],
@@ -181,7 +182,7 @@ def test_periods_count_from_the_first_instant_of_year_one(period: Any, expected:
 def test_options_that_make_no_sense_are_refused(opts: UniqueOpts, part: str) -> None:
     """Checklist 40, 42. The text names the option."""
     with pytest.raises(ValidationError, match=part):
-        unique_key(opts, subject())
+        (unique_key(opts, subject()), unique_states(opts))
 
 
 def test_missing_states_are_named_in_order() -> None:
