@@ -22,7 +22,7 @@ from river_core.errors import (
     ValidationError,
 )
 from river_core.insert import InsertManyParams, InsertOpts, InsertResult, JobArgs
-from river_core.job import JobRow
+from river_core.job import JobRow, JobState
 from river_core.links import Break, HandOver
 from river_core.metadata import MAX_OUTPUT_BYTES, json_copy
 from river_core.outcome import Failed, Outcome
@@ -72,6 +72,7 @@ class Powers:
     logger: logging.Logger | None = None
     completion: TxCompletion | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
+    after_write: list[Callable[[JobState | None], object]] = field(default_factory=list)
 
 
 class Job:
@@ -159,6 +160,14 @@ class Job:
         if self.powers is None or self.powers.logger is None:
             raise ConfigurationError("job.logger needs PersistedLogs() among the worker's plugins")
         return self.powers.logger
+
+    def after_write(self, callback: Callable[[JobState | None], object]) -> None:
+        """Call `callback`, with the state that the row was left in, once this attempt's outcome is written.
+
+        It runs in the thread of the attempt, which waits for the write, and only logs what it raises; None
+        stands for an outcome that changed nothing or was given up.
+        """
+        self.use_powers().after_write.append(callback)
 
     def use_powers(self) -> Powers:
         """Return the powers of this job, made now if they were not used before."""

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from river_core.client import Client
@@ -48,6 +49,8 @@ class Attempt:
     error: BaseException | None = None
     completions: list[Completion] = field(default_factory=list)
     states: dict[int, JobState] = field(default_factory=dict)
+    is_written: bool = False
+    refusal: AmbientTransactionError | None = None
 
     def work(self, row: JobRow) -> WorkResult:
         """Run the job and write how it ended; returns that.
@@ -62,19 +65,26 @@ class Attempt:
             raise self.error
         if not self.completions:
             return WorkResult(None, None, self._row(row.id) or row, self.error)
-        [completion] = self.completions
-        writer = OutcomeWriter(
-            self.driver, self.client_id, InsertNotifyLimiter(), executor.broken, self.config.notify_kind
-        )
-        completer = Completer(writer, executor.rejected, self._written)
-        try:
-            written = completer.write_now(completion)
-        except AmbientTransactionError as error:
-            raise self._unwritten(row, error) from self.error or error
-        if not written:
+        if self.refusal is not None:
+            raise self._unwritten(row, self.refusal) from self.error or self.refusal
+        if not self.is_written:
             headline = "the outcome of the job cannot be written in any form; see the log"
             raise describe.failure(headline, describe.row(row))
         return self._result(self.completions[0])
+
+    def _write(self, executor: Executor, completion: Completion) -> None:
+        """Write an outcome where it is decided: what waits for the write goes on after it."""
+        self.completions = [completion]
+        writer = OutcomeWriter(
+            self.driver, self.client_id, InsertNotifyLimiter(), executor.broken, self.config.notify_kind
+        )
+        try:
+            self.is_written = Completer(writer, executor.rejected, self._written).write_now(completion)
+        except AmbientTransactionError as error:
+            self.refusal = error
+        finally:
+            if completion.receipt is not None:
+                completion.receipt.settle(None)
 
     def _unwritten(self, row: JobRow, error: AmbientTransactionError) -> AssertionError:
         return describe.failure(
@@ -100,7 +110,14 @@ class Attempt:
         stuck = StuckJobs(self.config.job_stuck_threshold, self.config.job_stuck_handler)
         loop = LoopInPlace()
         slots = MainThreadSlots(
-            "river-test", 1, executor, self.client, self.completions.append, _nothing, loop, stuck=stuck
+            "river-test",
+            1,
+            executor,
+            self.client,
+            partial(self._write, executor),
+            _nothing,
+            loop,
+            stuck=stuck,
         )
         slots.submit([row], slots.reserve().total)
         try:

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
 
@@ -105,6 +105,8 @@ class Completer(Service):
             self._turn_or_put_back()
         self._drain()
         self._room.set()
+        for item in (*self._waiting, *self._refused):
+            _settle(item, None)
 
     def _drain(self) -> None:
         """At the stop an outage may end yet: outcomes that are given up here run a second time."""
@@ -146,7 +148,7 @@ class Completer(Service):
 
     def _take(self) -> list[Completion]:
         taken = (self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH_ROWS)))
-        batch = list({item.row.id: item for item in taken}.values())
+        batch = _last_of_each(taken)
         if not self._room.is_set() and len(self._waiting) < RESUME_BELOW:
             self._room.set()
         return batch
@@ -172,7 +174,8 @@ class Completer(Service):
     def _write_rejected(self, completion: Completion, error: BaseException) -> list[Completion]:
         logger.error("the outcome of job %d was refused: %s", completion.row.id, error)
         change = self._reject(completion.row, error)
-        instead = [Completion(completion.row, change, EventKind.JOB_FAILED, completion.ran)]
+        failed = EventKind.JOB_FAILED
+        instead = [Completion(completion.row, change, failed, completion.ran, completion.receipt)]
         try:
             states = self._with_retries(instead)
         except (OperationalError, MissingSchemaError):
@@ -188,6 +191,9 @@ class Completer(Service):
             self._written(batch, states)
         except Exception:
             logger.exception("telling of written outcomes failed")
+        for item in batch:
+            if item.receipt is not None:
+                item.receipt.settle(states.get(item.row.id))
 
     def _with_retries(self, batch: Sequence[Completion]) -> dict[int, JobState]:
         retrying = Retrying(
@@ -201,6 +207,22 @@ class Completer(Service):
 
     def _rest(self, seconds: int | float) -> None:
         self.pause(seconds)
+
+
+def _settle(item: Completion, state: JobState | None) -> None:
+    if item.receipt is not None:
+        item.receipt.settle(state)
+
+
+def _last_of_each(taken: Iterable[Completion]) -> list[Completion]:
+    """Return the last completion of each row; nobody waits for an earlier one any longer."""
+    batch: dict[int, Completion] = {}
+    for item in taken:
+        earlier = batch.get(item.row.id)
+        if earlier is not None:
+            _settle(earlier, None)
+        batch[item.row.id] = item
+    return list(batch.values())
 
 
 def _log_late(batch: Sequence[Completion], states: Collection[int]) -> None:

@@ -76,7 +76,7 @@ def completed_in_tx(
     updates = {**job.metadata_updates, **outcome.metadata}
     late = {key: value for key, value in updates.items() if key not in written or written[key] != value}
     change = StateChange(JobState.COMPLETED, finalized_at=completion.row.finalized_at, metadata=late)
-    return CompletedInTx(job.row, change, EventKind.JOB_COMPLETED, ran, completion.row)
+    return CompletedInTx(job.row, change, EventKind.JOB_COMPLETED, ran, snapshot=completion.row)
 
 
 def _is_attempt(row: JobRow, claimed: JobRow) -> bool:

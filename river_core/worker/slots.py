@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
@@ -17,7 +17,7 @@ from river_core.job import JobRow
 from river_core.outcome import Outcome
 from river_core.task import Inserter, Job
 from river_core.worker.ahead import WORK_SECONDS, AheadBudget
-from river_core.worker.completion import Completion
+from river_core.worker.completion import Completion, WriteReceipt, call_after_write
 from river_core.worker.event_loop import EventLoop
 from river_core.worker.events import EventKind
 from river_core.worker.executor import Awaiting, Executor
@@ -224,8 +224,17 @@ class ThreadSlots:
         if self._ahead is not None:
             self._ahead.ran(time.perf_counter() - started)
         if completion is not None and not running.given_back:
-            self._finished(completion)
+            self._write(running.job, completion)
         self._leave(running)
+
+    def _write(self, job: Job, completion: Completion) -> None:
+        """Hand the completion over; wait for its write only where somebody wants to hear of it."""
+        if job.powers is None or not job.powers.after_write:
+            self._finished(completion)
+            return
+        receipt = WriteReceipt()
+        self._finished(replace(completion, receipt=receipt))
+        call_after_write(job, receipt.wait())
 
     def _fail(self, running: RunningJob, error: BaseException) -> None:
         """End the attempt of a job whose outcome could not be decided."""

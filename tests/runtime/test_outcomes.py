@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from river_core.client import Client
 from river_core.drivers.base import Driver
 from river_core.errors import JobCancelError, JobSnoozeError
 from river_core.job import JobRow, JobState
@@ -352,3 +353,41 @@ def test_a_row_that_only_postgres_allows_fails_alone(postgres_driver: Driver, ch
             wait_for(lambda job=job: row(postgres_driver, job.id).state is not JobState.RUNNING, "its end")
     assert [row(postgres_driver, job.id).state for job in (before, after)] == [JobState.COMPLETED] * 2
     assert row(postgres_driver, strange.id).errors[-1].error.startswith("its error is appended")
+
+
+def test_a_task_may_be_told_that_its_outcome_is_written(driver: Driver) -> None:
+    """The callback finds the outcome in the database, in the thread of the attempt, and may raise."""
+    seen: list[object] = []
+
+    def task(job: Job) -> None:
+        thread = threading.current_thread()
+
+        def after(state: JobState | None) -> None:
+            seen.append((state, row(driver, job.row.id).state, threading.current_thread() is thread))
+            raise ZeroDivisionError
+
+        job.after_write(after)
+        job.after_write(lambda state: seen.append(state))
+        if job.args.get("fail"):
+            raise ValueError("no")
+
+    with running(driver, registry(task=task), queues={"default": 1}) as worker:
+        for args, state in (("{}", JobState.COMPLETED), ('{"fail": true}', JobState.DISCARDED)):
+            insert(driver, "task", args, max_attempts=1)
+            wait_for(lambda: len(seen) == 2 and worker.active == 0, "both callbacks")
+            assert seen == [(state, state, True), state]
+            seen.clear()
+
+
+def test_an_outcome_that_changes_nothing_is_told_as_none(driver: Driver) -> None:
+    """Somebody else has the row by then."""
+    seen: list[object] = []
+
+    def task(job: Job) -> None:
+        job.after_write(seen.append)
+        Client(driver).job_update(job.row.id, attempt=7)
+
+    with running(driver, registry(task=task)):
+        insert(driver, "task")
+        wait_for(lambda: seen, "the callback")
+    assert seen == [None]
