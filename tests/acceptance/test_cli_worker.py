@@ -105,7 +105,10 @@ def stop_while_running(site: Site, process: WorkerProcess, call: str, number: in
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stop_signal_drains(site: Site, number: int) -> None:
-    """The running task finishes, its result is stored, the code is 0; nothing new is claimed meanwhile."""
+    """The running task finishes, its result is stored, the code is 0; nothing new is claimed meanwhile.
+
+    Checklist 156.
+    """
     with site.worker() as process:
         stop_while_running(site, process, "hold.delay('a')", number)
         site.send("quick.delay()")
@@ -117,7 +120,10 @@ def test_a_stop_signal_drains(site: Site, number: int) -> None:
 
 
 def test_a_second_signal_interrupts(site: Site) -> None:
-    """The row is available again with its attempt restored and no error; the code is 1."""
+    """The row is available again with its attempt restored and no error; the code is 1.
+
+    Checklist 156, 157.
+    """
     with site.worker() as process:
         stop_while_running(site, process, "hold.delay('a')")
         process.signal(signal.SIGTERM)
@@ -127,7 +133,7 @@ def test_a_second_signal_interrupts(site: Site) -> None:
 
 
 def test_an_interrupted_task_runs_again(site: Site) -> None:
-    """The next worker takes the row that was given back."""
+    """Checklist 157. The next worker takes the row that was given back."""
     with site.worker() as process:
         stop_while_running(site, process, "hold.delay('a')")
         process.signal(signal.SIGTERM)
@@ -140,7 +146,10 @@ def test_an_interrupted_task_runs_again(site: Site) -> None:
 
 
 def test_a_task_that_cannot_be_interrupted_is_given_back_before_the_forced_exit(site: Site) -> None:
-    """After five seconds of grace the row is available and the process ends with code 1."""
+    """After five seconds of grace the row is available and the process ends with code 1.
+
+    Checklist 156, 157.
+    """
     with site.worker() as process:
         stop_while_running(site, process, "block.delay('a')")
         process.signal(signal.SIGTERM)
@@ -149,7 +158,7 @@ def test_a_task_that_cannot_be_interrupted_is_given_back_before_the_forced_exit(
 
 
 def test_stop_timeout_interrupts_by_itself(site: Site) -> None:
-    """With --stop-timeout one signal is enough."""
+    """Checklist 156, 157. With --stop-timeout one signal is enough."""
     with site.worker("--stop-timeout", "0.5") as process:
         stop_while_running(site, process, "hold.delay('a')")
         assert process.exit_code() == 1
@@ -157,7 +166,7 @@ def test_stop_timeout_interrupts_by_itself(site: Site) -> None:
 
 
 def test_tstp_only_stops_claiming(site: Site) -> None:
-    """The process stays and finishes what runs, takes nothing new, and drains at TERM."""
+    """Checklist 156. The process stays and finishes what runs, takes nothing new, and drains at TERM."""
     with site.worker() as process:
         site.send("hold.delay('a')")
         site.wait_started("a")

@@ -23,6 +23,10 @@ _DATABASES = {"postgres": "Postgres", "sqlite": "SQLite"}
 _LIBRARIES = ("application", "bind")
 
 
+class CollectionError(Exception):
+    """Not every test could be collected; the text is what pytest says about it."""
+
+
 class UnreadableNameError(Exception):
     """A docstring names the checklist in a way that is not read."""
 
@@ -99,6 +103,11 @@ class _Collector:
     def __init__(self) -> None:
         self.proofs: list[Proof] = []
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Say what could not be collected."""
+        if report.failed:
+            sys.stderr.write(f"{report.nodeid}: {report.longreprtext}\n")
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Read the docstrings."""
         self.proofs = proofs_of(session.items)
@@ -123,7 +132,7 @@ def collect() -> list[Proof]:
         check=False,
     )
     if done.returncode:
-        raise UnreadableNameError(done.stdout[-3000:] + done.stderr[-3000:])
+        raise CollectionError(done.stderr or done.stdout)
     lines = [line for line in done.stdout.splitlines() if line.startswith('{"test"')]
     return [_decode(json.loads(line)) for line in lines]
 

@@ -162,7 +162,7 @@ def test_a_given_time_makes_a_scheduled_job(driver: Driver, delay: timedelta) ->
 
 
 def test_a_time_in_another_zone_is_the_same_instant(driver: Driver) -> None:
-    """It is stored and given back in UTC."""
+    """Checklist 31. It is stored and given back in UTC."""
     there = MOMENT.astimezone(timezone(timedelta(hours=-5)))
     job = Client(driver).insert(ARGS, scheduled_at=there).job
     assert abs(job.scheduled_at - MOMENT) < timedelta(milliseconds=1)
@@ -262,7 +262,10 @@ REFUSED = [
 def test_a_bad_option_is_refused_before_anything_is_written(
     driver: Driver, options: dict[str, Any], part: str
 ) -> None:
-    """Checklist 19, 24, 26. The text names the value or the option; a batch with one bad job writes none."""
+    """The text names the value or the option; a batch with one bad job writes none.
+
+    Checklist 19, 24, 26, 30, 31.
+    """
     client = Client(driver)
     with pytest.raises(ValidationError, match=part):
         client.insert(ARGS, **options)
@@ -278,7 +281,10 @@ BAD_ARGS += ['{"a":"\\ud800"}', '{"a":["\\uDC00"]}', '{"a":"\ud800"}', "[" * 100
 
 @pytest.mark.parametrize("text", BAD_ARGS, ids=ascii)
 def test_arguments_that_are_no_storable_object_are_refused(driver: Driver, text: str) -> None:
-    """Other clients read arguments into structures, and Postgres stores neither NUL nor half pairs."""
+    """Other clients read arguments into structures, and Postgres stores neither NUL nor half pairs.
+
+    Checklist 29, 30.
+    """
     with pytest.raises(ValidationError, match="some_kind"):
         Client(driver).insert(EncodedArgs("some_kind", text))
     assert count_jobs(driver) == 0
@@ -305,7 +311,7 @@ def test_options_are_given_in_one_way(driver: Driver) -> None:
 
 
 def test_an_unknown_kind_is_refused_where_kinds_are_known(driver: Driver) -> None:
-    """Unless the client is told not to look, or has no registry."""
+    """Checklist 28. Unless the client is told not to look, or has no registry."""
     registry = Registry().add("known_kind", lambda job: None)
     client = Client(driver, registry=registry)
     client.insert(EncodedArgs("known_kind", "{}"))
@@ -358,6 +364,26 @@ def test_a_bad_default_is_found_when_the_client_is_made(driver: Driver, options:
     """It would fail every insert."""
     with pytest.raises(ConfigurationError):
         Client(driver, **options)
+
+
+@pytest.mark.foreign_rows
+def test_under_parity_wide_attempts_are_stored_as_go_stores_them(driver: Driver) -> None:
+    """Checklist 19. Cut to the column on Postgres, as they are on SQLite."""
+    job = Client(driver, parity="go").insert(ARGS, max_attempts=40_000).job
+    assert job.max_attempts == (32_767 if driver.sql.dialect is Dialect.POSTGRES else 40_000)
+    assert stored(driver, job) == job
+
+
+@pytest.mark.parametrize("name", ["max_attempts", "priority"])
+def test_zero_means_not_given_in_options_alone(driver: Driver, name: str) -> None:
+    """Checklist 19. A call's 0 is the default, as in Go; in a whole row it is refused."""
+    client = Client(driver)
+    given: dict[str, Any] = {name: 0}
+    with pytest.raises(ValidationError, match=name):
+        client.insert_params([InsertParams("some_kind", "{}"), InsertParams("some_kind", "{}", **given)])
+    assert count_jobs(driver) == 0
+    job = client.insert(ARGS, **given).job
+    assert (job.max_attempts, job.priority) == (25, 1)
 
 
 def test_rows_of_an_adapter_are_checked_too(driver: Driver) -> None:

@@ -111,7 +111,7 @@ def test_kinds_of_registered_tasks(vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("vector", of_group("kind, client with workers"))
 def test_kinds_of_a_client_with_workers(driver: Driver, vector: dict[str, Any]) -> None:
-    """An unregistered kind is refused unless the check is off."""
+    """Checklist 28. An unregistered kind is refused unless the check is off."""
     given = vector["input"]
     registry = Registry()
     for kind in given["registered"]:

@@ -11,6 +11,7 @@ import pytest
 
 from river_core.db.statement import Dialect
 from river_core.drivers.base import Driver
+from river_core.encoding import sanitize_text
 from river_core.errors import JobInterruptedError, JobSnoozeError
 from river_core.job import AttemptError, JobRow, JobState
 from river_core.task import Job, Registry, Task
@@ -96,6 +97,22 @@ def test_the_shape_of_errors(driver: Driver) -> None:
     after = row(driver, job.id)
     assert after.attempted_at is not None
     assert abs(times[2] - after.attempted_at) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "half \ud800"])
+def test_an_error_text_is_made_storable(driver: Driver, text: str) -> None:
+    """Checklist 30. The outcome is not lost over it."""
+
+    def task(job: Job) -> None:
+        raise ValueError(text)
+
+    with running(driver, registry(odd=task)) as worker:
+        events = worker.events.subscribe()
+        job = insert(driver, "odd")
+        assert next_event(events).kind is EventKind.JOB_FAILED
+    [error] = row(driver, job.id).errors
+    assert error.error == sanitize_text(text) != text
+    assert "\x00" not in error.trace
 
 
 def test_a_tasks_own_time_goes_before_the_policy(driver: Driver) -> None:

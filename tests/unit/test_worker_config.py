@@ -9,10 +9,11 @@ import pytest
 from river_core.errors import ConfigurationError
 from river_core.worker.config import WorkerConfig
 from river_core.worker.maintenance.rescuer import UnknownKinds
+from river_core.worker.producer import QueueConfig
 
 
 def config(**options: Any) -> WorkerConfig:
-    return WorkerConfig(queues={"default": 1}, **options)
+    return WorkerConfig(**{"queues": {"default": 1}, **options})
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,17 @@ def test_the_rescuers_horizon_follows_a_time_out_that_was_given(
 @pytest.mark.parametrize(
     ("options", "text"),
     [
+        ({"id": ""}, "id"),
+        ({"id": "n" * 101}, "id"),
+        ({"queues": {"a": 0}}, "max_workers"),
+        ({"queues": {"a": 10_001}}, "max_workers"),
+        ({"queues": {"a": QueueConfig(1, fetch_cooldown=0.0001)}}, "fetch_cooldown"),
+        ({"queues": {"a": QueueConfig(1, fetch_cooldown=3, fetch_poll_interval=2)}}, "fetch_poll_interval"),
+        ({"fetch_cooldown": 0.0001}, "fetch_cooldown"),
+        ({"fetch_cooldown": 2.0, "fetch_poll_interval": 1.0}, "fetch_poll_interval"),
+        ({"job_stuck_threshold": -1}, "job_stuck_threshold"),
+        ({"soft_stop_timeout": -1}, "soft_stop_timeout"),
+        ({"plugins": [object()]}, "plugin"),
         ({"job_timeout": -2}, "job_timeout"),
         ({"job_timeout": 7200, "rescue_stuck_jobs_after": 3600}, "rescue_stuck_jobs_after"),
         ({"rescue_stuck_jobs_after": -1}, "rescue_stuck_jobs_after"),

@@ -67,7 +67,7 @@ def test_an_error_discards_the_row_at_once(app: Celery, working: Working) -> Non
 
 
 def test_a_retry_is_a_new_row_beside_the_completed_old_one(app: Celery, working: Working) -> None:
-    """Written in one transaction, with the same task id and a fresh budget."""
+    """Checklist 159. Written in one transaction, with the same task id and a fresh budget."""
 
     @app.task(bind=True, shared=False, autoretry_for=(OSError,), retry_backoff=1, retry_jitter=False)
     def flaky(self, x):
@@ -91,7 +91,7 @@ def test_a_retry_is_a_new_row_beside_the_completed_old_one(app: Celery, working:
 
 
 def test_retries_that_are_used_up_discard_the_last_row(app: Celery, working: Working) -> None:
-    """With the task's own exception."""
+    """Checklist 159. With the task's own exception."""
 
     @app.task(bind=True, shared=False, max_retries=1)
     def hopeless(self):
@@ -191,7 +191,7 @@ def test_ignored_results_are_not_stored(app: Celery, working: Working) -> None:
 def test_other_endings(
     app: Celery, working: Working, error: BaseException, state: JobState, outcome: str | None, seen: str
 ) -> None:
-    """Also under retries of every exception."""
+    """Checklist 160. Also under retries of every exception."""
 
     @app.task(shared=False, autoretry_for=(Exception,))
     def end():
@@ -283,7 +283,7 @@ def test_a_task_that_nobody_knows_waits_with_its_attempt(app: Celery, working: W
     "envelope", [{"version": 2}, {"version": 1, "task": {"name": "x", "framework": "rq"}}]
 )
 def test_rows_of_newer_or_other_writers_wait(app: Celery, working: Working, envelope: Any) -> None:
-    """Another worker may know them."""
+    """Checklist 159. Another worker may know them."""
     row_id = insert_envelope(app, envelope)
     client = app.runtime.client
     with working():

@@ -304,7 +304,7 @@ def test_a_row_says_nothing_of_what_it_need_not(app: Celery, working: Working) -
 
 
 def test_a_stop_that_does_not_wait_gives_the_row_back(app: Celery) -> None:
-    """With its attempt, past retries of every exception; another worker runs it."""
+    """Checklist 160. With its attempt, past retries of every exception; another worker runs it."""
     runs: list[int] = []
 
     @app.task(bind=True, shared=False, autoretry_for=(Exception,))

@@ -333,7 +333,7 @@ def test_a_custom_call_is_used() -> None:
 
 @pytest.mark.parametrize("error", [JobCancelError("stop"), JobSnoozeError(3)])
 def test_rivers_control_flow_passes_every_handler(error: BaseException) -> None:
-    """Also retries of every exception, a broad except in the task, groups and causes."""
+    """Checklist 160. Also retries of every exception, a broad except in the task, groups and causes."""
     app, handled = make(), []
 
     class Handled(Task):

@@ -137,7 +137,7 @@ def test_no_priority_is_first_on_redis_and_last_on_rabbitmq() -> None:
 
 @pytest.mark.parametrize("priority", [-1, 10, "3", 1.5, True])
 def test_other_priorities_are_refused_and_never_clamped(priority: Any) -> None:
-    """Silence would put urgent work last."""
+    """Checklist 158. Silence would put urgent work last."""
     with pytest.raises(ValueError, match="priority"):
         river_priority(priority, "redis")
 
