@@ -114,17 +114,20 @@ def test_a_lost_listener_is_back_at_once_each_time(
     done.release.set()
     with running(own_driver, registry(work=done), fetch_poll_interval=60.0), caplog.at_level(logging.WARNING):
         wait_for(lambda: len(database.run(ADVISORY_LOCKS)) == 1, "the listener")
-        before = time.process_time(), time.monotonic()
+        before, away = (time.process_time(), time.monotonic()), []
         for _ in range(kills):
             threading.Event().wait(1.1)  # the case's time between two kills, here as short as it may be
             assert database.end_sessions(LISTENS) == 1
+            killed = time.monotonic()
             wait_for(lambda: len(database.run(ADVISORY_LOCKS)) == 1, "the new listener")
+            away.append(time.monotonic() - killed)
             done.began.clear()
             insert(own_driver, "work")
             assert done.began.wait(DEADLINE)
         cpu, elapsed = time.process_time() - before[0], time.monotonic() - before[1]
     lost = [record for record in caplog.records if "notification connection was lost" in record.getMessage()]
     assert len(lost) == kills
+    assert away[-1] < 4 * max(away[0], 0.25), away  # the pauses do not grow from one loss to the next
     assert len(caplog.records) <= 2 * kills, [record.getMessage() for record in caplog.records]
     assert cpu < elapsed / 2
 

@@ -91,7 +91,7 @@ def test_many_processes_share_one_file(tmp_path: Path, env: dict[str, str], coun
         dies.exit_code()
         with worker(tmp_path, "-c", "4", "-n", "dies", env=env):
             said = [producer.communicate()[1] for producer in producers]
-            wait_for(lambda: states(env) == {"completed": count}, "all tasks", 90)
+            wait_for(lambda: states(env) == {"completed": count}, f"all tasks of {states(env)}", count / 8)
         log = stays.log.read_text()
     assert said == [""] * 4
     assert "locked" not in log
