@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from river_core.client import Client
 from river_core.db import jobs, work
@@ -89,7 +90,7 @@ class Worker(QueueCalls):
             Context(
                 self.driver,
                 self.registry,
-                self.config,
+                self._effective_config(),
                 self.client,
                 self.limiter,
                 self.events,
@@ -105,6 +106,12 @@ class Worker(QueueCalls):
             raise
         self._parts = parts
         logger.info("worker %s works %s", self.id, ", ".join(self._queues) or "no queue")
+
+    def _effective_config(self) -> WorkerConfig:
+        """Poll where the server cannot notify, whatever was configured; it is known once connected to."""
+        if self.driver.sql.server.notifies:
+            return self.config
+        return replace(self.config, poll_only=True)
 
     @property
     def started(self) -> bool:

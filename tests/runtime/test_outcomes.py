@@ -58,6 +58,18 @@ def test_metadata_and_output_are_merged(driver: Driver) -> None:
     }
 
 
+def test_an_errors_text_loses_what_postgres_refuses(driver: Driver) -> None:
+    """Checklist 30. NUL and half of a surrogate pair are replaced, and the attempt fails as any other."""
+
+    def task(job: Job) -> None:
+        raise ValueError("nul \x00 and half \ud800")
+
+    kind, job = work_one(driver, task)
+    assert kind is EventKind.JOB_FAILED
+    assert "nul \ufffd and half \ufffd" in job.errors[0].error
+    assert "\x00" not in job.errors[0].trace
+
+
 def test_error(driver: Driver) -> None:
     """The first error retries within seconds: available, due in the future, the error recorded.
 
