@@ -13,6 +13,8 @@ from river_core.conformance.failures import invalid_params
 
 P = TypeVar("P")
 
+_HINTS: dict[type[Any], dict[str, Any]] = {}  # they cost more to read than a large batch to decode
+
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 
 
@@ -25,7 +27,7 @@ def decode(kind: type[P], params: Any) -> P:
 def _object(kind: type[Any], value: Any, where: str) -> Any:
     if not isinstance(value, dict):
         raise invalid_params(f"{where} must be an object")
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     if unknown := sorted(value.keys() - hints.keys()):
         raise invalid_params(f"{where} has no field {unknown[0]!r}")
     given = {name: item for name, item in value.items() if item is not None}
@@ -33,6 +35,12 @@ def _object(kind: type[Any], value: Any, where: str) -> Any:
         if entry.name not in given and entry.default is MISSING and entry.default_factory is MISSING:
             raise invalid_params(f"{where}.{entry.name} is missing")
     return kind(**{name: _value(hints[name], item, f"{where}.{name}") for name, item in given.items()})
+
+
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    if kind not in _HINTS:
+        _HINTS[kind] = get_type_hints(kind)
+    return _HINTS[kind]
 
 
 def _value(kind: Any, value: Any, where: str) -> Any:

@@ -108,7 +108,8 @@ class Scene:
 
     # -- facts
 
-    def until(self, what: str, look: Callable[[], Any]) -> Any:
+    @staticmethod
+    def until(what: str, look: Callable[[], Any]) -> Any:
         """Look until there is something."""
         deadline = time.monotonic() + DEADLINE
         while time.monotonic() < deadline:
@@ -183,10 +184,17 @@ class Scene:
             "state": state,
         }
         names = [*columns, *(["id"] if job_id is not None else []), *(["finalized_at"] if finalized else [])]
-        now = "now()" if self.is_postgres else "strftime('%Y-%m-%d %H:%M:%f', 'now')"
-        values = [{**self._values(), "finalized_at": now}.get(name, f"@{name}") for name in names]
+        if not self.is_postgres:
+            names += ["created_at", "scheduled_at"]
+        times = dict.fromkeys(("created_at", "finalized_at", "scheduled_at"), self.now)
+        values = [{**self._values(), **times}.get(name, f"@{name}") for name in names]
         sql = f"INSERT INTO river_job ({', '.join(names)}) VALUES ({', '.join(values)}) RETURNING id"
         return int(self.execute(sql, **columns, id=job_id)[0][0])
+
+    @property
+    def now(self) -> str:
+        """The present time in SQL."""
+        return "now()" if self.is_postgres else "strftime('%Y-%m-%d %H:%M:%f', 'now')"
 
     def _values(self) -> dict[str, str]:
         if not self.is_postgres:
