@@ -17,6 +17,7 @@ from benchmarks.server import reset_statements, statements
 from benchmarks.table import database, fill, load
 
 SETTLE_SECONDS = 12.0
+TRANSACTION = ("BEGIN", "COMMIT")
 COOLDOWN = 0.001
 """That of `river-compat worker`; it does not matter while nothing comes."""
 
@@ -34,7 +35,11 @@ def measure(url: str, queues: int, seconds: float) -> float:
         cpu = _cpu_seconds(worker.pid) - before
         worker.end()
     rate = sum(calls for calls, *_ in seen) / seconds
-    click.echo(f"{queues} queue(s): {rate:.2f} statements/s, {100 * cpu / seconds:.2f} % of a core")
+    bounds = sum(calls for calls, _, _, text in seen if text.startswith(TRANSACTION)) / seconds
+    click.echo(
+        f"{queues} queue(s): {rate:.2f} statements/s, {bounds:.2f} of them BEGIN and COMMIT; "
+        f"{100 * cpu / seconds:.2f} % of a core"
+    )
     for calls, _, _, text in seen:
         click.echo(f"    {calls / seconds:5.2f}/s  {text[:100]}")
     return float(rate)
