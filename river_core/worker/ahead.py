@@ -6,12 +6,27 @@ recent run times would fill 50 ms with, and nothing as soon as a job took longer
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 WORK_SECONDS = 0.05
 MAX_AHEAD = 500
 MIN_SAMPLES = 20
 WEIGHT = 0.05
 SPARE_ATTEMPTS = 1
 """A job is claimed ahead only with more attempts than this left: one that must not run twice never is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Places that a claim may fill: `free` slots, and `ahead` more for jobs that may wait behind them."""
+
+    free: int
+    ahead: int
+
+    @property
+    def total(self) -> int:
+        """How many rows may be claimed."""
+        return self.free + self.ahead
 
 
 class AheadBudget:

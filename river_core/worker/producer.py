@@ -20,8 +20,8 @@ from river_core.errors import ConfigurationError
 from river_core.job import JobRow
 from river_core.plugins import Metric
 from river_core.service import Service
-from river_core.worker.ahead import SPARE_ATTEMPTS
-from river_core.worker.slots import Reservation, ThreadSlots
+from river_core.worker.ahead import SPARE_ATTEMPTS, Reservation
+from river_core.worker.slots import ThreadSlots
 
 MAX_WORKERS = 10_000
 MIN_SECONDS = 0.001

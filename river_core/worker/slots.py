@@ -9,18 +9,19 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from queue import SimpleQueue
 
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.job import JobRow
 from river_core.outcome import Outcome
 from river_core.task import Inserter, Job
-from river_core.worker.ahead import WORK_SECONDS, AheadBudget
+from river_core.worker.ahead import WORK_SECONDS, AheadBudget, Reservation
 from river_core.worker.completion import Completion, WriteReceipt, call_after_write
 from river_core.worker.event_loop import EventLoop
 from river_core.worker.events import EventKind
 from river_core.worker.executor import Awaiting, Executor
+from river_core.worker.jobs_here import JobsHere
 from river_core.worker.running_job import RunningJob
 from river_core.worker.stuck import StuckJobs
 
@@ -31,20 +32,7 @@ THREADS_FOR_COROUTINES = 2
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """Places that a claim may fill: `free` slots, and `ahead` more for jobs that may wait behind them."""
-
-    free: int
-    ahead: int
-
-    @property
-    def total(self) -> int:
-        """How many rows may be claimed."""
-        return self.free + self.ahead
-
-
-class ThreadSlots:
+class ThreadSlots(JobsHere):
     """Up to `size` jobs that run, of one queue or of all: in threads, coroutines on the event loop."""
 
     def __init__(
@@ -61,6 +49,7 @@ class ThreadSlots:
         stuck: StuckJobs | None = None,
     ) -> None:
         """Run jobs by `executor`, coroutines on `loop`; hand completions to `finished`, then say `freed`."""
+        super().__init__()
         self.name = name
         self.size = size
         self._executor = executor
@@ -74,22 +63,15 @@ class ThreadSlots:
         self._stuck_jobs: dict[RunningJob, bool] = {}  # whether another thread has taken its place
         self._leaving: set[threading.Thread] = set()
         self._waiting: SimpleQueue[RunningJob | None] = SimpleQueue()
-        self._running: dict[int, RunningJob] = {}
         self._threads: list[threading.Thread] = []
         self._members: set[int] = set()
         self._reserved = 0
         self._early: set[int] = set()  # jobs to be cancelled that may be part of a claim on its way here
         self._wake_at = size - 1
         self._lock = threading.Lock()
-        self._drained = threading.Condition()
 
     replaces = True
     """Whether a job that is stuck can be replaced by another thread."""
-
-    @property
-    def active(self) -> int:
-        """How many jobs are in slots, waiting for their thread or running."""
-        return len(self._running)
 
     @property
     def claims_ahead(self) -> bool:
@@ -243,24 +225,16 @@ class ThreadSlots:
         self._leave(running)
 
     def _leave(self, running: RunningJob) -> None:
-        job_id = running.job.row.id
         if not running.needs_thread:
             with self._lock:
                 self._threadless -= not running.needs_thread
                 running.needs_thread = True
-        if self._running.get(job_id) is running:  # not where the job was claimed again meanwhile
-            del self._running[job_id]
+        self._forget(running)
         if self._stuck_jobs:
             self._unstick(running)
         if len(self._running) <= self._wake_at:
             self._freed()
-        if not self._running:
-            with self._drained:
-                self._drained.notify_all()
-
-    def ids(self) -> list[int]:
-        """Return the ids of the jobs in slots."""
-        return list(self._running)
+        self._tell_drained()
 
     def _cancel_early(self, jobs: list[RunningJob]) -> None:
         """Let jobs start with the sign to stop that was heard while their claim was on its way."""
@@ -281,12 +255,6 @@ class ThreadSlots:
                 self._early.add(job_id)
         return running is not None and running.stop(JobCancelError)
 
-    def interrupt_all(self) -> None:
-        """Tell every job to end for a stop of the worker, and raise inside those that run."""
-        for running in list(self._running.values()):
-            running.stop(JobInterruptedError)
-            running.interrupt(JobInterruptedError)
-
     def expire(self) -> None:
         """Raise JobTimeoutError inside tasks whose time is over; report those that do not hear it."""
         now = time.monotonic()
@@ -304,7 +272,7 @@ class ThreadSlots:
             self._stuck_jobs[running] = False
         wanted = stuck.found(running.job.row) and self.replaces
         with self._lock:
-            here = self._running.get(running.job.row.id) is running
+            here = self._is_here(running)
             if here:
                 self._stuck_jobs[running] = wanted
         if not here:
@@ -338,31 +306,9 @@ class ThreadSlots:
             if not item.started:
                 self._leave(item)
 
-    def _of(self, queue: str | None) -> list[RunningJob]:
-        return [item for item in list(self._running.values()) if queue in (None, item.job.row.queue)]
-
-    def count_of(self, queue: str) -> int:
-        """Return how many jobs of a queue are here, waiting or running."""
-        return len(self._of(queue))
-
-    def runs_here(self, queue: str) -> bool:
-        """Return whether the caller is a job of a queue."""
-        return any(item.runs_here() for item in self._of(queue))
-
     def owns_current_thread(self) -> bool:
         """Return whether the caller is one of the threads that run jobs."""
         return threading.get_ident() in self._members or self._loop.owns_current_thread()
-
-    def wait_drained(self, timeout: float | None) -> bool:
-        """Wait up to `timeout` seconds until no job is left; return whether that is so."""
-        until = None if timeout is None else time.monotonic() + timeout
-        with self._drained:
-            while self._running:
-                left = None if until is None else until - time.monotonic()
-                if left is not None and left <= 0:
-                    return False
-                self._drained.wait(left)
-        return True
 
     def close(self) -> None:
         """Let idle threads end; threads that still run a task end after it."""
