@@ -5,52 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
+from river_core.actions import Action, Setting
 from river_core.ambient import joined
-from river_core.clock import Clock, SystemClock
-from river_core.db.statement import Sql
+from river_core.clock import Clock
 from river_core.drivers.base import Connection, Driver
 from river_core.errors import OtherDatabaseError
 from river_core.parity import Parity
+from river_core.steps import run
 
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """One connection with what its statements need. The database's clock counts, unless a test set one."""
-
-    connection: Connection
-    sql: Sql
-    clock: Clock
-    parity: Parity = Parity.PYTHON
-
-    @property
-    def now(self) -> datetime | None:
-        """The time of a clock that a test set; None lets the database say what time it is."""
-        return None if isinstance(self.clock, SystemClock) else self.clock.now()
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Opens sessions of one database."""
+    """Runs actions on one database."""
 
     driver: Driver
     clock: Clock
     parity: Parity = Parity.PYTHON
 
+    def run(self, action: Action[T]) -> T:
+        """Run an action in the transaction around the call, else in one of our own."""
+        with self.connection() as connection:
+            return self._run(connection, action)
+
+    def run_on(self, connection: Any, action: Action[T]) -> T:
+        """Run an action in the open transaction of a connection, which the caller ends.
+
+        Raises AmbientTransactionError for one that cannot be used.
+        """
+        return self._run(self.driver.adopt(connection), action)
+
     @contextmanager
-    def session(self) -> Iterator[Session]:
+    def connection(self) -> Iterator[Connection]:
         """Lend the connection that was given to `river_core.join` or a watched one, else one of our own."""
         adopted = self._ambient()
         if adopted is not None:
-            yield self._session(adopted)
+            yield adopted
             return
         with self.driver.connect() as own:
-            yield self._session(own)
-
-    def _session(self, connection: Connection) -> Session:
-        return Session(connection, self.driver.sql, self.clock, self.parity)
+            yield own
 
     def _ambient(self) -> Connection | None:
         """Take no notice of a watched transaction that is on another database."""
@@ -61,9 +57,9 @@ class Access:
                 raise
             return None
 
-    def session_on(self, connection: Any) -> Session:
-        """Adopt a connection of the driver's library, whose open transaction the caller ends.
-
-        Raises AmbientTransactionError for one that cannot be used.
-        """
-        return self._session(self.driver.adopt(connection))
+    def _run(self, connection: Connection, action: Action[T]) -> T:
+        steps = action.steps(Setting(self.driver.sql, self.clock, self.parity))
+        if not action.in_transaction:
+            return run(connection, steps)
+        with connection.transaction():
+            return run(connection, steps)

@@ -7,13 +7,13 @@ given, which the caller commits; it does and raises the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from typing import Any
 
+from river_core import job_admin
 from river_core.access import Access
 from river_core.job import JobRow, JobState
-from river_core.job_admin import JobAdmin, QueueCount
+from river_core.job_admin import QueueCount
 from river_core.job_list import LIMIT_DEFAULT, JobDeleteManyParams, JobListParams, JobListResult
 from river_core.job_update import JobUpdateParams
 from river_core.keywords import options
@@ -24,22 +24,13 @@ class JobCalls:
 
     _access: Access
 
-    @contextmanager
-    def _jobs(self) -> Iterator[JobAdmin]:
-        with self._access.session() as session:
-            yield JobAdmin(session)
-
-    def _jobs_on(self, connection: Any) -> JobAdmin:
-        return JobAdmin(self._access.session_on(connection))
-
     def job_get(self, job_id: int) -> JobRow:
         """Return a stored job (River: JobGet); raises NotFoundError."""
-        with self._jobs() as jobs:
-            return jobs.get(job_id)
+        return self._access.run(job_admin.get(job_id))
 
     def job_get_tx(self, connection: Any, job_id: int) -> JobRow:
         """Do as `job_get` in the transaction of `connection` (River: JobGetTx)."""
-        return self._jobs_on(connection).get(job_id)
+        return self._access.run_on(connection, job_admin.get(job_id))
 
     def job_list(self, params: JobListParams | None = None, /, **fields: Any) -> JobListResult:
         """Return one page of jobs, with parameters as an object or as keywords (River: JobList).
@@ -50,26 +41,24 @@ class JobCalls:
         Raises ValidationError, as JobListParams does.
         """
         params = options(JobListParams, params, fields)
-        with self._jobs() as jobs:
-            return jobs.page(params)
+        return self._access.run(job_admin.page(params))
 
     def job_list_tx(
         self, connection: Any, params: JobListParams | None = None, /, **fields: Any
     ) -> JobListResult:
         """Do as `job_list` in the transaction of `connection` (River: JobListTx)."""
-        return self._jobs_on(connection).page(options(JobListParams, params, fields))
+        return self._access.run_on(connection, job_admin.page(options(JobListParams, params, fields)))
 
     def job_cancel(self, job_id: int) -> JobRow:
         """Cancel a job; one that runs is asked to stop, a finished one stays (River: JobCancel).
 
         Raises NotFoundError.
         """
-        with self._jobs() as jobs:
-            return jobs.cancel(job_id)
+        return self._access.run(job_admin.cancel(job_id))
 
     def job_cancel_tx(self, connection: Any, job_id: int) -> JobRow:
         """Do as `job_cancel` in the transaction of `connection` (River: JobCancelTx)."""
-        return self._jobs_on(connection).cancel(job_id)
+        return self._access.run_on(connection, job_admin.cancel(job_id))
 
     def job_retry(self, job_id: int) -> JobRow:
         """Make a job available now, with an attempt left; one that runs or is due stays (River: JobRetry).
@@ -77,12 +66,11 @@ class JobCalls:
         Raises NotFoundError, UniqueConflictError where another job holds its unique key by now, and
         ValidationError where the last possible attempt is spent.
         """
-        with self._jobs() as jobs:
-            return jobs.retry(job_id)
+        return self._access.run(job_admin.retry(job_id))
 
     def job_retry_tx(self, connection: Any, job_id: int) -> JobRow:
         """Do as `job_retry` in the transaction of `connection` (River: JobRetryTx)."""
-        return self._jobs_on(connection).retry(job_id)
+        return self._access.run_on(connection, job_admin.retry(job_id))
 
     def job_update(self, job_id: int, params: JobUpdateParams | None = None, /, **fields: Any) -> JobRow:
         """Set columns of a job, with values as an object or as keywords (River: JobUpdate).
@@ -94,26 +82,26 @@ class JobCalls:
         or RejectedValueError.
         """
         params = options(JobUpdateParams, params, fields)
-        with self._jobs() as jobs:
-            return jobs.update(job_id, params)
+        return self._access.run(job_admin.update(job_id, params))
 
     def job_update_tx(
         self, connection: Any, job_id: int, params: JobUpdateParams | None = None, /, **fields: Any
     ) -> JobRow:
         """Do as `job_update` in the transaction of `connection` (River: JobUpdateTx)."""
-        return self._jobs_on(connection).update(job_id, options(JobUpdateParams, params, fields))
+        return self._access.run_on(
+            connection, job_admin.update(job_id, options(JobUpdateParams, params, fields))
+        )
 
     def job_delete(self, job_id: int) -> JobRow:
         """Delete a job and return it (River: JobDelete).
 
         Raises NotFoundError, or JobRunningError while it runs.
         """
-        with self._jobs() as jobs:
-            return jobs.delete(job_id)
+        return self._access.run(job_admin.delete(job_id))
 
     def job_delete_tx(self, connection: Any, job_id: int) -> JobRow:
         """Do as `job_delete` in the transaction of `connection` (River: JobDeleteTx)."""
-        return self._jobs_on(connection).delete(job_id)
+        return self._access.run_on(connection, job_admin.delete(job_id))
 
     def job_delete_many(self, params: JobDeleteManyParams | None = None, /, **fields: Any) -> list[JobRow]:
         """Delete the jobs that pass the filters, up to `limit`, and return them by id (River: JobDeleteMany).
@@ -122,27 +110,26 @@ class JobCalls:
         ValidationError without a filter, unless `unsafe_all=True` says that every job is meant.
         """
         params = options(JobDeleteManyParams, params, fields)
-        with self._jobs() as jobs:
-            return jobs.delete_many(params)
+        return self._access.run(job_admin.delete_many(params))
 
     def job_delete_many_tx(
         self, connection: Any, params: JobDeleteManyParams | None = None, /, **fields: Any
     ) -> list[JobRow]:
         """Do as `job_delete_many` in the transaction of `connection` (River: JobDeleteManyTx)."""
-        return self._jobs_on(connection).delete_many(options(JobDeleteManyParams, params, fields))
+        return self._access.run_on(
+            connection, job_admin.delete_many(options(JobDeleteManyParams, params, fields))
+        )
 
     def job_count_by_state(self) -> dict[JobState, int]:
         """Return the number of jobs in each state, 0 included (River UI: JobCountByAllStates)."""
-        with self._jobs() as jobs:
-            return jobs.count_by_state()
+        return self._access.run(job_admin.count_by_state())
 
     def job_count_by_queue(self, queues: Collection[str]) -> list[QueueCount]:
         """Count the available and the running jobs of each queue, 0 included, by name.
 
         River UI: JobCountByQueueAndState.
         """
-        with self._jobs() as jobs:
-            return jobs.count_by_queue(queues)
+        return self._access.run(job_admin.count_by_queue(queues))
 
     def job_kind_list(
         self, *, after: str = "", match: str = "", exclude: Collection[str] = (), limit: int = LIMIT_DEFAULT
@@ -152,5 +139,4 @@ class JobCalls:
         Up to `limit`, 1 to 10,000, that come behind `after`, contain `match` in upper or lower case, and
         are not in `exclude`.
         """
-        with self._jobs() as jobs:
-            return jobs.kinds(after, match, exclude, limit)
+        return self._access.run(job_admin.kinds(after, match, exclude, limit))

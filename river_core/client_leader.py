@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from river_core import steps
+from river_core import queue_admin
 from river_core.access import Access
 
 
@@ -22,10 +22,8 @@ class LeaderCalls:
         Another client then leads within a second, but for a leader in Go, which bids again itself (0.43). The
         message goes out when the transaction commits; workers that only poll do not hear it.
         """
-        with self._access.session() as session:
-            steps.run(session.connection, steps.request_resign(session.sql))
+        self._access.run(queue_admin.request_resign())
 
     def request_resign_tx(self, connection: Any) -> None:
         """Do as `request_resign` in the transaction of `connection` (River: Notify().RequestResignTx)."""
-        session = self._access.session_on(connection)
-        steps.run(session.connection, steps.request_resign(session.sql))
+        self._access.run_on(connection, queue_admin.request_resign())

@@ -25,8 +25,35 @@ Rows = Sequence[InsertParams]
 logger = logging.getLogger(__name__)
 
 
-class Deferring:
-    """Holds back one client's rows; warns once of an application whose transactions are elsewhere."""
+class AfterCommit:
+    """Inserts one client's rows after a commit; warns once where transactions are on another database."""
+
+    def __init__(self, insert_own: Callable[[Rows], object]) -> None:
+        """Take the way in which the client inserts on a connection of its own."""
+        self._insert_own = insert_own
+        self._warned = False
+
+    def after_commit(self, owner: Any, rows: Rows) -> None:
+        """Insert on our own connection once a transaction is committed.
+
+        Raises AmbientTransactionError, by name, where the library does not tell of a commit.
+        """
+        refuse_repeated_keys(rows)
+        owner_of(owner).after_commit(partial(self._insert_own, rows))
+
+    def elsewhere(self, owner: Any, rows: Rows) -> None:
+        """Do the same for a transaction that cannot have the rows in it, and say so once."""
+        self.after_commit(owner, rows)
+        if not self._warned:
+            self._warned = True
+            logger.warning(
+                "the open transaction is on another database than River: jobs are inserted after its "
+                "commit, and are lost if the process ends in between"
+            )
+
+
+class Deferring(AfterCommit):
+    """Holds back one client's rows, also until just before a commit."""
 
     def __init__(
         self,
@@ -35,10 +62,9 @@ class Deferring:
         insert_own: Callable[[Rows], object],
     ) -> None:
         """Take the two ways in which the client inserts: on a borrowed connection, and on one of its own."""
+        super().__init__(insert_own)
         self._driver = driver
         self._insert_on = insert_on
-        self._insert_own = insert_own
-        self._warned = False
 
     def before_commit(self, owner: Any, rows: Rows, is_explicit: bool) -> None:
         """Insert in the transaction of an async session when it is about to commit.
@@ -58,24 +84,6 @@ class Deferring:
             self._insert_on(adopted, rows)
 
         owner_of(owner).before_commit(insert)
-
-    def after_commit(self, owner: Any, rows: Rows) -> None:
-        """Insert on our own connection once a transaction is committed.
-
-        Raises AmbientTransactionError, by name, where the library does not tell of a commit.
-        """
-        refuse_repeated_keys(rows)
-        owner_of(owner).after_commit(partial(self._insert_own, rows))
-
-    def elsewhere(self, owner: Any, rows: Rows) -> None:
-        """Do the same for a transaction that cannot have the rows in it, and say so once."""
-        self.after_commit(owner, rows)
-        if not self._warned:
-            self._warned = True
-            logger.warning(
-                "the open transaction is on another database than River: jobs are inserted after its "
-                "commit, and are lost if the process ends in between"
-            )
 
 
 class UnreadResults(Sequence[InsertResult]):

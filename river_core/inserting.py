@@ -10,13 +10,13 @@ from typing import Any
 from river_core.db import job_inserts, jobs, notifications
 from river_core.db.job_inserts import are_plain, is_plain
 from river_core.db.statement import Dialect, Sql, Statement
-from river_core.drivers.base import Connection, Row
+from river_core.drivers.base import AwaitedConnection, Connection, Row
 from river_core.errors import DatabaseError, ValidationError
 from river_core.forking import in_forked_child
 from river_core.insert import InsertParams, InsertResult
 from river_core.job import JobState
 from river_core.linked_insert import has_links, insert_linked
-from river_core.steps import Steps, run
+from river_core.steps import Steps, run, run_awaited
 
 NOTIFY_COOLDOWN_SECONDS = 0.1
 DUPLICATE = jobs.COLUMN_COUNT
@@ -96,10 +96,28 @@ def insert_many(
     if _is_one_plain(sql, rows, notify_queues):
         return [_new_result(rows[0], connection.fetch(_insert_one(sql, rows[0], notify_queues)))]
     steps = insert_steps(sql, rows, notify_queues)
-    if sql.dialect is Dialect.POSTGRES and not has_links(rows):
-        return run(connection, steps)  # one statement, which commits by itself
+    if _is_one_statement(sql, rows):
+        return run(connection, steps)
     with connection.transaction():
         return run(connection, steps)
+
+
+async def insert_many_awaited(
+    connection: AwaitedConnection, sql: Sql, rows: Sequence[InsertParams], notify_queues: Collection[str]
+) -> list[InsertResult]:
+    """Do as `insert_many` on an awaited connection."""
+    if not rows:
+        return []
+    steps = insert_steps(sql, rows, notify_queues)
+    if _is_one_statement(sql, rows):
+        return await run_awaited(connection, steps)
+    async with connection.transaction():
+        return await run_awaited(connection, steps)
+
+
+def _is_one_statement(sql: Sql, rows: Sequence[InsertParams]) -> bool:
+    """Tell whether an insert commits by itself."""
+    return sql.dialect is Dialect.POSTGRES and not has_links(rows)
 
 
 def insert_steps(

@@ -25,14 +25,16 @@ def open_driver(url: str, *, schema: str = "", listen_url: str | None = None) ->
 
         return PsycopgDriver(url, schema=schema, listen_url=listen_url)
     if scheme == "sqlite":
-        return _open_sqlite(url, schema)
+        from river_core.drivers.sqlite import SqliteDriver  # only the driver in use is imported
+
+        return SqliteDriver(_sqlite_path(url, schema))
     raise ConfigurationError(_refusal(url, scheme))
 
 
 def open_async_driver(url: str, *, schema: str = "") -> AwaitedDriver:
-    """Return the driver for coroutines for a `postgresql://` or `postgres://` URL; nothing connects yet.
+    """Return the driver for coroutines for a database URL; nothing connects yet.
 
-    Raises ConfigurationError for anything else: SQLite has no awaited driver.
+    Takes and refuses what `open_driver` does. On SQLite the statements run in a few threads.
     """
     scheme = urlsplit(url).scheme
     if scheme in POSTGRES_SCHEMES:
@@ -40,15 +42,13 @@ def open_async_driver(url: str, *, schema: str = "") -> AwaitedDriver:
 
         return PsycopgAsyncDriver(url, schema=schema)
     if scheme == "sqlite":
-        raise ConfigurationError(
-            "SQLite has no awaited driver: use Client, in a coroutine through asyncio.to_thread"
-        )
+        from river_core.drivers.sqlite_awaited import SqliteAsyncDriver  # only the driver in use is imported
+
+        return SqliteAsyncDriver(_sqlite_path(url, schema))
     raise ConfigurationError(_refusal(url, scheme))
 
 
-def _open_sqlite(url: str, schema: str) -> Driver:
-    from river_core.drivers.sqlite import SqliteDriver  # only the driver in use is imported
-
+def _sqlite_path(url: str, schema: str) -> str:
     parts = urlsplit(url)
     if schema:
         raise ConfigurationError(f"schema {schema!r} cannot be used on SQLite; leave it out")
@@ -57,7 +57,7 @@ def _open_sqlite(url: str, schema: str) -> Driver:
             f"{url!r} must have three slashes before a relative path and four before an absolute one, and no "
             "options: sqlite:///river.db or sqlite:////var/lib/river.db"
         )
-    return SqliteDriver(unquote(parts.path[1:]) or IN_MEMORY)
+    return unquote(parts.path[1:]) or IN_MEMORY
 
 
 def _refusal(url: str, scheme: str) -> str:

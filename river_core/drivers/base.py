@@ -130,6 +130,11 @@ class AwaitedConnection(Protocol):
     """One connection whose statements are awaited."""
 
     @property
+    def raw(self) -> Any:
+        """The connection of the driver's library, as `adopt` takes it."""
+        ...
+
+    @property
     def copies(self) -> bool:
         """As that of `Connection`."""
         ...

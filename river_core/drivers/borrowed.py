@@ -5,12 +5,12 @@ The two libraries are optional: each is imported in its own files, and only for 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
 from river_core import ambient
-from river_core.drivers.base import Connection, Row, type_name
+from river_core.drivers.base import AwaitedConnection, Connection, Row, type_name
 from river_core.errors import (
     AmbientTransactionError,
     DatabaseError,
@@ -126,6 +126,39 @@ def ambient_connection(adopt: Callable[[Any], C]) -> C | None:
     if elsewhere is not None:
         raise elsewhere
     return None
+
+
+async def ambient_awaited(
+    adopt: Callable[[Any], Awaitable[AwaitedConnection]],
+) -> AwaitedConnection | None:
+    """Do as `ambient_connection` for an awaited driver."""
+    explicit = ambient.joined()
+    if explicit is not None:
+        return await adopt(explicit)
+    elsewhere: OtherDatabaseError | None = None
+    for owner in ambient.watched():
+        try:
+            return await adopt(owner)
+        except OtherDatabaseError as error:
+            elsewhere = elsewhere or error
+    if elsewhere is not None:
+        raise elsewhere
+    return None
+
+
+async def borrow_awaited(raw: Any, vendor: str, own_type: str) -> tuple[AwaitedConnection, Any]:
+    """Return a connection of SQLAlchemy, awaited, and the database library's one below it.
+
+    Raises AmbientTransactionError for an object of another library, and as `borrow` does.
+    """
+    if library_of(raw, "sqlalchemy") is None:
+        raise AmbientTransactionError(
+            f"AsyncClient joins a {own_type}, or an AsyncSession or AsyncConnection of SQLAlchemy, not "
+            f"{type_name(raw)}"
+        )
+    from river_core.drivers.sqlalchemy_awaited import adopt  # only the library in use is imported
+
+    return await adopt(raw, vendor, own_type)
 
 
 def wrapped(error: Exception) -> DatabaseError:

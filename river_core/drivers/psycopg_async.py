@@ -11,10 +11,10 @@ from psycopg import IsolationLevel
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from river_core import ambient
 from river_core.db.statement import Sql, Statement
 from river_core.drivers.async_pool import AsyncPool
-from river_core.drivers.base import AwaitedConnection, Row, type_name
+from river_core.drivers.base import AwaitedConnection, Row
+from river_core.drivers.borrowed import POSTGRES, ambient_awaited, borrow_awaited
 from river_core.drivers.learned import LearnedSql
 from river_core.drivers.psycopg import complete_conninfo, other_database
 from river_core.drivers.psycopg_adopted import UtcLoader, check_usable, is_same_address
@@ -25,7 +25,7 @@ from river_core.drivers.psycopg_session import (
     take_facts,
     was_rolled_back,
 )
-from river_core.errors import AmbientTransactionError, OperationalError, OtherDatabaseError
+from river_core.errors import OperationalError
 
 MAX_CONNECTIONS = 4
 
@@ -149,18 +149,7 @@ class PsycopgAsyncDriver:
 
     async def ambient(self) -> AwaitedConnection | None:
         """Adopt what was given to `river_core.join`, or a watched session, if any; raises as `adopt`."""
-        explicit = ambient.joined()
-        if explicit is not None:
-            return await self.adopt(explicit)
-        elsewhere: OtherDatabaseError | None = None
-        for owner in ambient.watched():
-            try:
-                return await self.adopt(owner)
-            except OtherDatabaseError as error:
-                elsewhere = elsewhere or error
-        if elsewhere is not None:
-            raise elsewhere
-        return None
+        return await ambient_awaited(self.adopt)
 
     async def adopt(self, raw: Any) -> AwaitedConnection:
         """Return the caller's connection, ready for statements inside its transaction.
@@ -172,15 +161,8 @@ class PsycopgAsyncDriver:
         if isinstance(raw, psycopg.AsyncConnection):
             check_usable(raw)
             adopted, library_connection = AdoptedAwaitedConnection(raw), raw
-        elif any(parent.__module__.startswith("sqlalchemy.") for parent in type(raw).__mro__):
-            from river_core.drivers.sqlalchemy_awaited import adopt  # only the library in use is imported
-
-            adopted, library_connection = await adopt(raw)
         else:
-            raise AmbientTransactionError(
-                "AsyncClient joins a psycopg.AsyncConnection, or an AsyncSession or AsyncConnection of "
-                f"SQLAlchemy, not {type_name(raw)}"
-            )
+            adopted, library_connection = await borrow_awaited(raw, POSTGRES, "psycopg.AsyncConnection")
         if not is_same_address(self._conninfo, library_connection):
             await self._check_identity(adopted, library_connection)
         await self._learned.learn_awaited(adopted.fetch)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_session
 from sqlalchemy.orm import Session
+from sqlalchemy.util import await_only
 
 from river_core.db.statement import Statement
-from river_core.drivers.base import AwaitedConnection, Row
-from river_core.drivers.borrowed import POSTGRES, borrow
-
-_TAKEN = "psycopg.AsyncConnection"
+from river_core.drivers.base import AwaitedConnection, Row, type_name
+from river_core.drivers.borrowed import Borrowed, borrow
+from river_core.drivers.sqlalchemy_adopted import is_awaited
+from river_core.errors import AmbientTransactionError
 
 
 class AwaitedSession:
@@ -21,21 +22,28 @@ class AwaitedSession:
 
     copies = False
 
-    def __init__(self, target: AsyncSession | AsyncConnection) -> None:
+    def __init__(self, target: AsyncSession | AsyncConnection, vendor: str, own_type: str) -> None:
         """Take the caller's object, whose transaction is open or begins with the first statement."""
-        self._target = target
+        self.raw = target
+        self._vendor = vendor
+        self._own_type = own_type
+
+    def _borrowed(self, sync: Any) -> Borrowed:
+        return borrow(sync, self._vendor, self._own_type)
 
     async def fetch(self, statement: Statement) -> list[Row]:
         """Run a statement and return its rows."""
-        return await self._target.run_sync(lambda sync: borrow(sync, POSTGRES, _TAKEN).fetch(statement))
+        return await self.raw.run_sync(lambda sync: self._borrowed(sync).fetch(statement))
 
     async def library_connection(self) -> Any:
         """Return the connection of the database's own library."""
-        return await self._target.run_sync(lambda sync: borrow(sync, POSTGRES, _TAKEN).library_connection)
+        return await self.raw.run_sync(lambda sync: self._borrowed(sync).library_connection)
 
-    def transaction(self) -> AbstractAsyncContextManager[None]:
-        """Do nothing: the caller's transaction decides."""
-        return nullcontext()
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """On SQLite begin as the library does before a change; the caller's transaction decides."""
+        await self.raw.run_sync(lambda sync: _begin(self._borrowed(sync)))
+        yield
 
 
 class BlockingSession:
@@ -43,24 +51,50 @@ class BlockingSession:
 
     copies = False
 
-    def __init__(self, fetch: Callable[[Statement], list[Row]]) -> None:
-        """Take what runs a statement."""
-        self._fetch = fetch
+    def __init__(self, borrowed: Borrowed) -> None:
+        """Take the session's connection."""
+        self._borrowed = borrowed
+
+    @property
+    def raw(self) -> Any:
+        """The connection of SQLAlchemy."""
+        return self._borrowed.raw
 
     async def fetch(self, statement: Statement) -> list[Row]:
         """Run a statement, blocking the event loop, and return its rows."""
-        return self._fetch(statement)
+        return self._borrowed.fetch(statement)
 
-    def transaction(self) -> AbstractAsyncContextManager[None]:
-        """Do nothing: the caller's transaction decides."""
-        return nullcontext()
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """Begin as the library does before a change; the caller's transaction decides."""
+        with self._borrowed.transaction():
+            yield
 
 
-async def adopt(raw: Any) -> tuple[AwaitedConnection, Any]:
+def _begin(borrowed: Borrowed) -> None:
+    with borrowed.transaction():
+        """The caller's transaction, which is not ended here."""
+
+
+async def adopt(raw: Any, vendor: str, own_type: str) -> tuple[AwaitedConnection, Any]:
     """Return an awaited connection and the database library's one below it; raises as `borrow` does."""
     target = async_session(raw) if isinstance(raw, Session) and async_session(raw) is not None else raw
     if isinstance(target, AsyncSession | AsyncConnection):
-        awaited = AwaitedSession(target)
+        awaited = AwaitedSession(target, vendor, own_type)
         return awaited, await awaited.library_connection()
-    borrowed = borrow(target, POSTGRES, _TAKEN)
-    return BlockingSession(borrowed.fetch), borrowed.library_connection
+    borrowed = borrow(target, vendor, own_type)
+    return BlockingSession(borrowed), borrowed.library_connection
+
+
+def await_inside(coroutine: Coroutine[Any, Any, object]) -> None:
+    """Await inside what SQLAlchemy calls back while an async session is awaited."""
+    await_only(coroutine)
+
+
+def check_awaited(owner: Any) -> None:
+    """Raise AmbientTransactionError for a session that blocks, after whose commit nothing can be awaited."""
+    target = owner.sync_session if isinstance(owner, AsyncSession) else owner
+    if not is_awaited(target):
+        raise AmbientTransactionError(
+            f"AsyncClient inserts after the commit of an AsyncSession, not of {type_name(owner)}; use Client"
+        )

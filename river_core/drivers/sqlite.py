@@ -14,7 +14,7 @@ from typing import Any
 from river_core import ambient
 from river_core.db.statement import Dialect, Sql, Statement
 from river_core.drivers import sqlite_json
-from river_core.drivers.base import Connection, Row
+from river_core.drivers.base import Row
 from river_core.drivers.borrowed import SQLITE, Borrowed, ambient_connection, borrow
 from river_core.drivers.pool import Pool
 from river_core.drivers.sqlite_adopted import AdoptedConnection, check_usable, main_file
@@ -144,11 +144,11 @@ class SqliteDriver:
             adopted = AdoptedConnection(raw, self._sql)
         else:
             adopted = borrow(raw, SQLITE, "sqlite3.Connection")
-        self._check_file(adopted)
+        self.check_file(main_file(adopted, self._sql))
         return adopted
 
-    def _check_file(self, adopted: Connection) -> None:
-        theirs = main_file(adopted, self._sql)
+    def check_file(self, theirs: str) -> None:
+        """Raise OtherDatabaseError unless the path of a connection's main file is that of ours."""
         if self._in_memory or not theirs or not _is_same_file(theirs, self._target):
             ours = "a database in memory" if self._in_memory else str(Path(self._target).absolute())
             raise OtherDatabaseError(

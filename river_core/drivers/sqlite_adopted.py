@@ -6,7 +6,7 @@ Nothing here commits, rolls back or opens a savepoint.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from river_core.db.statement import Sql, Statement
@@ -94,7 +94,11 @@ def check_usable(raw: sqlite3.Connection) -> None:
 
 def main_file(connection: Connection, sql: Sql) -> str:
     """Return the path of the file that a connection has open as `main`; empty for one in memory."""
-    rows = connection.fetch(sql.statement("session_database_list"))
+    return main_file_of(connection.fetch(sql.statement("session_database_list")))
+
+
+def main_file_of(rows: Sequence[Row]) -> str:
+    """Return the same from the rows of that statement."""
     return next((str(row[2]) for row in rows if row[1] == "main"), "")
 
 

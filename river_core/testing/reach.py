@@ -37,15 +37,15 @@ def reach(where: Any, schema: str = "") -> Iterator[Reach]:
         connection, sql = adopt_alone(where, schema)
         yield Reach(connection, sql, f"the transaction of {type_name(where)}")
         return
-    with Access(driver, SystemClock()).session() as session:
+    with Access(driver, SystemClock()).connection() as connection:
         sql = Sql(driver.sql.dialect, schema) if schema else driver.sql
-        open_one = session.connection.in_transaction
+        open_one = connection.in_transaction
         name = (
             f"the open transaction of {type_name(driver)}"
             if open_one
             else f"what is committed in {type_name(driver)}"
         )
-        yield Reach(session.connection, sql, name)
+        yield Reach(connection, sql, name)
 
 
 def as_driver(where: Any) -> Driver | None:

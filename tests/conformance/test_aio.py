@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
+import sqlite3
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import aiosqlite
 import psycopg
 import pytest
 import sqlalchemy
@@ -18,7 +22,18 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.pool import NullPool
 
 import river_core
-from river_core import AsyncClient, Client, InsertManyParams, InsertOpts, UniqueOpts, join
+from river_core import (
+    AsyncClient,
+    Client,
+    InsertManyParams,
+    InsertOpts,
+    InsertParams,
+    InsertResult,
+    Plugin,
+    UniqueOpts,
+    join,
+)
+from river_core.db.statement import Dialect
 from river_core.drivers import open_async_driver
 from river_core.drivers.base import Driver
 from river_core.drivers.psycopg_async import PsycopgAsyncDriver
@@ -37,11 +52,11 @@ from river_core.errors import (
 )
 from river_core.insert import EncodedArgs
 from river_core.job import JobState
+from river_core.plugins import InsertOperation
 from tests.conformance.applications import engine_url
+from tests.conformance.listening import DEADLINE
 from tests.conformance.raw_connections import application_connection, count_jobs, fetch
 from tests.databases import with_database
-
-pytestmark = pytest.mark.postgres
 
 ARGS = EncodedArgs("some_kind", '{"a":1}')
 MOMENT = datetime(2026, 8, 7, 14, 32, 57, 123456, tzinfo=UTC)
@@ -127,7 +142,7 @@ def test_what_is_refused_is_refused_before_anything_is_written(
             (ValidationError, lambda: client.insert(ARGS, priority=9)),
             (ValidationError, lambda: client.insert(ARGS, InsertOpts(), queue="mail", priority=9)),
             (ValidationError, lambda: client.insert_many([])),
-            (ValidationError, lambda: client.insert(ARGS, enqueue="after_commit")),  # type: ignore[arg-type] # the point
+            (ValidationError, lambda: client.insert(ARGS, enqueue="later")),  # type: ignore[arg-type] # the point
             (ValidationError, lambda: client.job_get("7")),  # type: ignore[arg-type] # the point
             (NotFoundError, lambda: client.job_get(7)),
             (NotFoundError, lambda: client.job_cancel(7)),
@@ -217,52 +232,139 @@ async def asyncpg_session(url: str) -> AsyncIterator[Any]:
 @asynccontextmanager
 async def async_core_connection(url: str) -> AsyncIterator[Any]:
     """SQLAlchemy's AsyncConnection."""
-    made = create_async_engine(engine_url(url), poolclass=NullPool)
+    made = create_async_engine(on_aiosqlite(engine_url(url)), poolclass=NullPool)
     async with made.connect() as connection:
         yield connection
     await made.dispose()
 
 
-@pytest.mark.parametrize(
-    "begin",
-    [psycopg_connection, async_session, asyncpg_session, async_core_connection],
-    ids=["psycopg", "sqlalchemy-session", "sqlalchemy-asyncpg", "sqlalchemy-connection"],
-)
+@asynccontextmanager
+async def aiosqlite_session(url: str) -> AsyncIterator[Any]:
+    """SQLAlchemy's AsyncSession on aiosqlite."""
+    made = create_async_engine(on_aiosqlite(url), poolclass=NullPool)
+    async with AsyncSession(made) as session:
+        yield session
+    await made.dispose()
+
+
+@asynccontextmanager
+async def aiosqlite_connection(url: str) -> AsyncIterator[Any]:
+    """aiosqlite's Connection, with a row factory of the application's."""
+    async with aiosqlite.connect(url.removeprefix("sqlite:///")) as connection:
+        connection.row_factory = aiosqlite.Row
+        yield connection
+
+
+class Unawaited:
+    """sqlite3's Connection, whose end can be awaited as that of the others."""
+
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self.raw = raw
+
+    async def commit(self) -> None:
+        """Commit."""
+        self.raw.commit()
+
+    async def rollback(self) -> None:
+        """Roll back."""
+        self.raw.rollback()
+
+
+@asynccontextmanager
+async def sqlite_connection(url: str) -> AsyncIterator[Any]:
+    """sqlite3's Connection, which blocks."""
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        yield Unawaited(connection)
+
+
+def on_aiosqlite(url: str) -> str:
+    """Return a URL on SQLite in SQLAlchemy's spelling for coroutines."""
+    return url.replace("sqlite:", "sqlite+aiosqlite:")
+
+
+def given(application: Any) -> Any:
+    """Return what a client is given."""
+    return application.raw if isinstance(application, Unawaited) else application
+
+
+ON_POSTGRES = [
+    pytest.param("postgres", begin, id=name, marks=pytest.mark.postgres)
+    for name, begin in {
+        "psycopg": psycopg_connection,
+        "sqlalchemy-session": async_session,
+        "sqlalchemy-asyncpg": asyncpg_session,
+        "sqlalchemy-connection": async_core_connection,
+    }.items()
+]
+ON_SQLITE = [
+    pytest.param("sqlite", begin, id=name)
+    for name, begin in {
+        "sqlite3": sqlite_connection,
+        "aiosqlite": aiosqlite_connection,
+        "sqlalchemy-aiosqlite": aiosqlite_session,
+        "sqlalchemy-aiosqlite-connection": async_core_connection,
+    }.items()
+]
+
+
 class TestTransactions:
     """The caller's transaction, adopted."""
 
-    def test_commit_and_rollback_decide(
-        self, postgres_driver: Driver, postgres_url: str, begin: Begin
-    ) -> None:
+    @pytest.mark.parametrize(("database_url", "begin"), [*ON_POSTGRES, *ON_SQLITE], indirect=["database_url"])
+    def test_commit_and_rollback_decide(self, driver: Driver, database_url: str, begin: Begin) -> None:
         """Named in the call or joined; nothing is visible before, and reads see what was written."""
 
         async def scenario(client: AsyncClient) -> None:
-            async with begin(postgres_url) as application:
+            async with begin(database_url) as owner:
+                application = given(owner)
                 job = (await client.insert_tx(application, ARGS)).job
                 await client.insert_many_tx(application, [InsertManyParams(ARGS), InsertManyParams(ARGS)])
                 assert str(job.created_at.tzinfo) == "UTC"
-                await application.rollback()
-                assert count_jobs(postgres_driver) == 0
+                await owner.rollback()
+                assert count_jobs(driver) == 0
                 with join(application):
                     kept = (await client.insert(ARGS)).job
                     assert await client.job_get(kept.id) == kept
                     await client.job_cancel(kept.id)
-                    await client.insert(ARGS, enqueue="own")
-                assert count_jobs(postgres_driver) == 1
-                await application.commit()
+                    if driver.sql.dialect is Dialect.POSTGRES:  # SQLite has one writer at a time
+                        await client.insert(ARGS, enqueue="own")
+                        assert count_jobs(driver) == 1
+                await owner.commit()
                 assert (await client.job_get(kept.id)).state is JobState.CANCELLED
 
-        run(postgres_url, scenario)
-        assert count_jobs(postgres_driver) == 2
+        run(database_url, scenario)
+        assert count_jobs(driver) == (2 if driver.sql.dialect is Dialect.POSTGRES else 1)
 
+    @pytest.mark.parametrize(("database_url", "begin"), ON_SQLITE, indirect=["database_url"])
+    def test_every_call_has_a_sibling_in_the_transaction(
+        self, driver: Driver, database_url: str, begin: Begin
+    ) -> None:
+        """Also the fast insert, links, lists and deletions; a roll-back undoes them all."""
+
+        async def scenario(client: AsyncClient) -> None:
+            async with begin(database_url) as owner:
+                connection = given(owner)
+                assert await client.insert_many_fast_tx(connection, [InsertManyParams(ARGS)] * 3) == 3
+                page = await client.job_list_tx(connection, limit=2)
+                rest = await client.job_list_tx(connection, after=page.last_cursor)
+                assert (len(page.jobs), len(rest.jobs)) == (2, 1)
+                deleted = await client.job_delete_many_tx(connection, kinds=["some_kind"])
+                assert len(deleted) == 3
+                await client.request_resign_tx(connection)
+                await owner.rollback()
+
+        run(database_url, scenario)
+        assert count_jobs(driver) == 0
+
+    @pytest.mark.parametrize(("database_url", "begin"), ON_POSTGRES, indirect=["database_url"])
     def test_a_refused_value_leaves_the_decision_to_the_application(
-        self, postgres_driver: Driver, postgres_url: str, begin: Begin
+        self, driver: Driver, database_url: str, begin: Begin
     ) -> None:
         """The error is River's; after it the transaction is failed, and a rollback makes it usable."""
         nonsense = EncodedArgs("k" * 127, '{"a":1}')
 
         async def scenario(client: AsyncClient) -> None:
-            async with begin(postgres_url) as application:
+            async with begin(database_url) as application:
                 await client.insert_tx(application, nonsense, queue="mail")
                 with pytest.raises(RejectedValueError):
                     await client.insert_many_tx(
@@ -272,8 +374,8 @@ class TestTransactions:
                 await client.insert_tx(application, ARGS)
                 await application.commit()
 
-        run(postgres_url, scenario)
-        assert count_jobs(postgres_driver) == 1
+        run(database_url, scenario)
+        assert count_jobs(driver) == 1
 
 
 def test_a_watched_async_session_is_joined(postgres_driver: Driver, postgres_url: str) -> None:
@@ -294,7 +396,7 @@ def test_a_watched_async_session_is_joined(postgres_driver: Driver, postgres_url
 
 
 def test_what_cannot_be_joined_is_refused_by_name(
-    postgres_driver: Driver, postgres_url: str, postgres_server: Any, tmp_path: Path
+    postgres_driver: Driver, postgres_url: str, postgres_server: Any
 ) -> None:
     """A closed or failed connection, a blocking one, another database, SQLite."""
     elsewhere = with_database(postgres_server.url, "template1")
@@ -318,8 +420,8 @@ def test_what_cannot_be_joined_is_refused_by_name(
             await client.insert_tx(blocking, ARGS)
 
     run(postgres_url, scenario)
-    with pytest.raises(ConfigurationError, match="to_thread"):
-        open_async_driver(f"sqlite:///{tmp_path}/river.sqlite3")
+    with pytest.raises(ConfigurationError, match="four before an absolute"):
+        open_async_driver("sqlite://river.sqlite3")
     assert count_jobs(postgres_driver) == 0
 
 
@@ -410,3 +512,193 @@ class TestPool:
             runner.run(scenario())
             runner.run(client.close())
         assert count_jobs(postgres_driver) == 3
+
+
+def test_it_has_every_call_of_the_blocking_client() -> None:
+    """Under the same name and with the same parameters, but for what belongs to its connections."""
+    blocking_only = {"flush_notifications", "insert_rows_on"}
+    for name, method in inspect.getmembers(Client, inspect.isfunction):
+        if name.startswith("_") or name in blocking_only:
+            continue
+        awaited = getattr(AsyncClient, name)
+        assert list(inspect.signature(awaited).parameters) == list(inspect.signature(method).parameters), name
+        assert inspect.iscoroutinefunction(awaited) or name == "row_to_insert", name
+
+
+class TestAfterCommit:
+    """Inserts that wait for a commit."""
+
+    @pytest.mark.parametrize(
+        ("database_url", "begin"),
+        [ON_POSTGRES[1], ON_POSTGRES[2], ON_SQLITE[2]],
+        indirect=["database_url"],
+    )
+    def test_a_watched_async_session(self, driver: Driver, database_url: str, begin: Begin) -> None:
+        """On a connection of our own once it is committed, and not at all if it rolls back."""
+
+        async def scenario(client: AsyncClient) -> None:
+            assert (await client.insert(ARGS, enqueue="after_commit")).job.id > 0  # there is no transaction
+            async with begin(database_url) as session:
+                watch(session)
+                await session.execute(sqlalchemy.text("SELECT 1"))
+                assert (await client.insert(ARGS, enqueue="after_commit")).job.id == 0
+                await session.rollback()
+                await session.execute(sqlalchemy.text("SELECT 1"))
+                await client.insert_many([InsertManyParams(ARGS)] * 2, enqueue="after_commit")
+                assert count_jobs(driver) == 1
+                await session.commit()
+            assert count_jobs(driver) == 3
+
+        run(database_url, scenario)
+
+    def test_a_session_on_another_database(
+        self, postgres_driver: Driver, postgres_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Its commit is waited for, with one warning."""
+
+        async def scenario(client: AsyncClient) -> None:
+            async with aiosqlite_session(f"sqlite:///{tmp_path}/own.sqlite3") as session:
+                watch(session)
+                await session.execute(sqlalchemy.text("SELECT 1"))
+                for _ in range(2):
+                    assert (await client.insert(ARGS)).job.id == 0
+                assert count_jobs(postgres_driver) == 0
+                await session.commit()
+            assert count_jobs(postgres_driver) == 2
+
+        run(postgres_url, scenario)
+        assert len([item for item in caplog.records if "another database" in item.getMessage()]) == 1
+
+    def test_who_does_not_tell_is_refused(self, sqlite_driver: Driver, sqlite_path: Path) -> None:
+        """A connection without such events, by name."""
+
+        async def scenario(client: AsyncClient) -> None:
+            async with aiosqlite_connection(f"sqlite:///{sqlite_path}") as connection:
+                with join(connection), pytest.raises(AmbientTransactionError, match="aiosqlite"):
+                    await client.insert(ARGS, enqueue="after_commit")
+
+        run(f"sqlite:///{sqlite_path}", scenario)
+
+
+class TestSqlite:
+    """Our own connections, in threads."""
+
+    def test_the_loop_goes_on_while_the_file_is_locked(
+        self, sqlite_driver: Driver, sqlite_path: Path
+    ) -> None:
+        """More callers than connections wait for the one writer, and none of them blocks the loop."""
+
+        async def scenario(client: AsyncClient) -> None:
+            with closing(sqlite3.connect(sqlite_path, isolation_level=None)) as writer:
+                writer.execute("BEGIN IMMEDIATE")
+                inserts = asyncio.gather(*(client.insert(ARGS) for _ in range(10)))
+                await asyncio.sleep(0)
+                assert not inserts.done()
+                writer.execute("COMMIT")
+            assert len({result.job.id for result in await inserts}) == 10
+
+        run(f"sqlite:///{sqlite_path}", scenario)
+        assert count_jobs(sqlite_driver) == 10
+
+    def test_a_cancelled_call_leaves_nothing_half_done(
+        self, sqlite_driver: Driver, sqlite_path: Path
+    ) -> None:
+        """It ends when its statement has, and its transaction is rolled back."""
+
+        async def scenario(client: AsyncClient) -> None:
+            with closing(sqlite3.connect(sqlite_path, isolation_level=None)) as writer:
+                writer.execute("BEGIN IMMEDIATE")
+                insert = asyncio.ensure_future(client.insert(ARGS))
+                await asyncio.sleep(0.05)  # it may wait for the lock by now, or not: both must end well
+                insert.cancel()
+                writer.execute("COMMIT")
+                with pytest.raises(asyncio.CancelledError):
+                    await insert
+            assert (await client.job_list()).jobs == []
+            await client.insert(ARGS)
+
+        run(f"sqlite:///{sqlite_path}", scenario)
+        assert count_jobs(sqlite_driver) == 1
+
+    def test_one_client_serves_one_event_loop_after_the_other(
+        self, sqlite_driver: Driver, sqlite_path: Path
+    ) -> None:
+        """And closes twice."""
+        client = AsyncClient(open_async_driver(f"sqlite:///{sqlite_path}"))
+
+        async def insert() -> None:
+            await asyncio.gather(*(client.insert(ARGS) for _ in range(5)))
+
+        async def close() -> None:
+            await client.close()
+            await client.close()
+
+        asyncio.run(insert())
+        asyncio.run(insert())
+        asyncio.run(close())
+        assert count_jobs(sqlite_driver) == 10
+
+    def test_another_file_is_refused(self, sqlite_driver: Driver, sqlite_path: Path, tmp_path: Path) -> None:
+        """By its path, and a closed connection by what is wrong with it."""
+
+        async def scenario(client: AsyncClient) -> None:
+            async with aiosqlite_connection(f"sqlite:///{tmp_path}/other.sqlite3") as other:
+                with pytest.raises(OtherDatabaseError, match=r"other\.sqlite3"):
+                    await client.insert_tx(other, ARGS)
+            with pytest.raises(AmbientTransactionError):
+                await client.insert_tx(other, ARGS)
+            with pytest.raises(AmbientTransactionError, match="sqlite3 or aiosqlite"):
+                await client.insert_tx(object(), ARGS)
+
+        run(f"sqlite:///{sqlite_path}", scenario)
+
+
+class TestPlugins:
+    """Insert plugins, which are blocking code; their order is stated in test_insert_plugins."""
+
+    def test_they_run_beside_the_loop_in_the_transaction_of_the_insert(
+        self, driver: Driver, database_url: str
+    ) -> None:
+        """In a thread, with the caller's context; what they raise undoes the insert."""
+        threads: list[threading.Thread] = []
+
+        class Refusing(Plugin):
+            def insert_end(self, result: InsertResult) -> None:
+                threads.append(threading.current_thread())
+                raise PermissionError("not this one")
+
+        async def scenario(client: AsyncClient) -> None:
+            with pytest.raises(PermissionError):
+                await client.insert(ARGS)
+
+        run(database_url, scenario, plugins=[Refusing()])
+        assert threads[0] is not threading.current_thread()
+        assert count_jobs(driver) == 0
+
+    def test_a_cancelled_insert_waits_for_its_plugins(self, driver: Driver, database_url: str) -> None:
+        """Nothing is written behind the roll-back."""
+        begun, release = threading.Event(), threading.Event()
+        ended: list[int] = []
+
+        class Slow(Plugin):
+            def insert_many(
+                self, params: list[InsertParams], operation: InsertOperation
+            ) -> list[InsertResult]:
+                begun.set()
+                assert release.wait(DEADLINE)
+                results = operation(params)
+                ended.append(len(results))
+                return results
+
+        async def scenario(client: AsyncClient) -> None:
+            insert = asyncio.ensure_future(client.insert(ARGS))
+            await asyncio.to_thread(begun.wait, DEADLINE)
+            insert.cancel()
+            await asyncio.sleep(0)
+            release.set()
+            with pytest.raises(asyncio.CancelledError):
+                await insert
+            assert ended == [1]
+
+        run(database_url, scenario, plugins=[Slow()])
+        assert count_jobs(driver) == 0

@@ -21,6 +21,8 @@ from river_core.job import FINAL_STATES, JobRow, JobState
 from tests.conformance.listening import DEADLINE, heard_during
 from tests.conformance.raw_connections import application_connection, fetch
 
+pytestmark = pytest.mark.usefixtures("either_client")
+
 ARGS = EncodedArgs("some_kind", '{"a":1}')
 PAST = datetime(2026, 1, 2, 3, 4, 5, 678900, tzinfo=UTC)
 

@@ -20,6 +20,8 @@ from river_core.trailing import TrailingNotifications
 from tests.conformance.listening import DEADLINE, heard_during, listening
 from tests.conformance.raw_connections import application_connection, count_jobs
 
+pytestmark = pytest.mark.usefixtures("either_client")
+
 ONE, TWO = EncodedArgs("kind_one", "{}"), EncodedArgs("kind_two", "{}")
 
 
@@ -182,6 +184,7 @@ def test_workers_are_notified_as_without_plugins(driver: Driver) -> None:
     assert '"mail"' in str(heard)
 
 
+@pytest.mark.blocking_only
 def test_what_the_limiter_holds_back_is_announced_later(driver: Driver) -> None:
     """As without plugins: the second of two inserts in a row is told of by the trailing notification."""
     client = Client(
@@ -197,6 +200,7 @@ def test_what_the_limiter_holds_back_is_announced_later(driver: Driver) -> None:
     assert ['"mail"' in item.payload for item in heard] == [True, True]
 
 
+@pytest.mark.blocking_only
 def test_rows_that_were_made_earlier(driver: Driver) -> None:
     """`insert_rows_on` runs plugins in the transaction that it is given, as every insert does."""
     calls: list[str] = []

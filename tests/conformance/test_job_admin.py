@@ -23,6 +23,8 @@ from tests.conformance.raw_connections import application_connection
 from tests.runtime.stored import NOW, FixedClock, put, put_running, read, run
 from tests.vectors import load
 
+pytestmark = pytest.mark.usefixtures("either_client")
+
 FINAL = {"state": "completed", "finalized_at": NOW, "attempt": 1}
 LAST_ATTEMPT = 32_767
 

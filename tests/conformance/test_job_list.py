@@ -16,6 +16,8 @@ from river_core.job import FINAL_STATES, JobState
 from river_core.job_list import JobListParams
 from tests.runtime.stored import NOW, put, run
 
+pytestmark = pytest.mark.usefixtures("either_client")
+
 STATES = ("available", "completed", "running", "discarded", "scheduled", "cancelled", "retryable", "pending")
 ORDERS: list[dict[str, Any]] = [
     {"order_by": "id"},

@@ -21,6 +21,8 @@ from tests.conformance.raw_connections import application_connection
 from tests.runtime.stored import NOW, FixedClock
 from tests.vectors import load
 
+pytestmark = pytest.mark.usefixtures("either_client")
+
 PER_QUEUE = {"a": 1, "b": "<é>"}
 
 
