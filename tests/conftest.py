@@ -22,7 +22,7 @@ from river_core.drivers import open_driver
 from river_core.drivers.base import Driver
 from river_core.drivers.psycopg import PsycopgDriver
 from river_core.drivers.sqlite import SqliteDriver
-from tests.databases import Database, migrate, session_database, sqlite_problems
+from tests.databases import Database, folder_problems, migrate, session_database, sqlite_problems
 from tests.redis_server import find_redis
 from tests.requirements import missing
 
@@ -94,6 +94,19 @@ def postgres_driver(postgres_url: str) -> Iterator[PsycopgDriver]:
     with closing(PsycopgDriver(postgres_url)) as driver:
         migrate(driver)
         yield driver
+
+
+@pytest.fixture(autouse=True)
+def files_keep_the_rules(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Check every SQLite file in the folder of a test that asked for one, whichever process wrote it.
+
+    It is made first and so ends last, when everything else has closed its connections. A test that only
+    asks for a database has its file checked by `sqlite_path`.
+    """
+    folder = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
+    yield
+    if folder is not None:
+        _report(folder_problems(folder), request)
 
 
 @pytest.fixture

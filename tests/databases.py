@@ -27,6 +27,7 @@ from tests.row_rules import POSTGRES_ROWS, SQLITE_ROWS, broken_rules
 
 PREFIX = "river_test_"
 ABANDONED_AFTER = 3600
+SQLITE_SUFFIXES = {".db", ".sqlite", ".sqlite3"}
 LOCK_TIMEOUT = "10s"
 
 OLD_DATABASES = "SELECT datname FROM pg_database WHERE datname LIKE 'river\\_test\\_%'"
@@ -89,6 +90,12 @@ def sqlite_problems(path: Path) -> list[str]:
         except DatabaseError as error:
             return [f"the rows cannot be read: {error}"]
         return broken_rules(rows, Dialect.SQLITE)
+
+
+def folder_problems(folder: Path) -> list[str]:
+    """Return which rules the rows of every SQLite file below a folder broke, each with the file's name."""
+    files = sorted(path for path in folder.rglob("*") if path.suffix in SQLITE_SUFFIXES and path.is_file())
+    return [f"{path.name}, {problem}" for path in files for problem in sqlite_problems(path)]
 
 
 @contextmanager

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from river_core.db.statement import Dialect, Statement
 from river_core.drivers.base import Driver
-from tests.databases import Database, sqlite_problems
+from river_core.drivers.sqlite import SqliteDriver
+from tests.databases import Database, folder_problems, migrate, sqlite_problems
 from tests.row_rules import broken_rules
 
 ERROR = {"at": "2026-01-02T03:04:05Z", "attempt": 1, "error": "text", "trace": ""}
@@ -93,6 +96,21 @@ def test_sqlite_rows_are_checked(sqlite_driver: Driver, sqlite_path: Any) -> Non
     lines = sqlite_problems(sqlite_path)
     assert any("metadata is no object" in line for line in lines)
     assert any("not stored as River stores it" in line for line in lines)
+
+
+@pytest.mark.foreign_rows
+def test_every_file_of_a_test_is_checked(tmp_path: Path) -> None:
+    """Checklist 161. Also one that a process made by itself, in a folder of its own."""
+    path = tmp_path / "inner" / "shop.db"
+    path.parent.mkdir()
+    with closing(SqliteDriver(path)) as driver:
+        migrate(driver)
+        assert folder_problems(tmp_path) == []
+        with driver.connect() as connection:
+            connection.fetch(Statement("wrong", WRONG_METADATA.format("jsonb('{}')", "jsonb('[]')"), {}))
+    lines = folder_problems(tmp_path)
+    assert len(lines) >= 1
+    assert all(line.startswith("shop.db, job 1: ") for line in lines)
 
 
 def test_the_driver_fixture_is_migrated(driver: Driver) -> None:
