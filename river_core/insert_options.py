@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from river_core import unique
 from river_core import validation as check
@@ -31,8 +31,7 @@ class InsertDefaults:
     check_attempts: Callable[[Any], int] = check.max_attempts
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedOpts:
+class ResolvedOpts(NamedTuple):
     """Options of one call or of many that share them, checked, with what a client adds."""
 
     queue: str
