@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -166,6 +167,21 @@ def test_another_queues_inserts_start_no_claim(driver: Driver) -> None:
 def claims(watched: Watched) -> int:
     """How many claims were sent."""
     return sum(count for name, count in watched.names.items() if name.startswith("job_get_available"))
+
+
+def test_claims_keep_the_cool_down_apart(driver: Driver) -> None:
+    """Checklist 63. However often inserts are announced, there are only as many as the time allows."""
+    watched = Watched(driver)
+    tasks = registry(quick=lambda job: None)
+    options = {"fetch_poll_interval": NEVER, "fetch_cooldown": 0.1}
+    with running(watched, tasks, **options) as worker:  # type: ignore[arg-type] # wraps one
+        events = worker.events.subscribe()
+        began, before = time.monotonic(), claims(watched)
+        for _ in range(40):
+            insert(driver, "quick")
+        for _ in range(40):
+            next_event(events)
+        assert claims(watched) - before <= (time.monotonic() - began) / 0.1 + 2
 
 
 def test_a_full_fetch_fetches_again_when_a_slot_frees(driver: Driver) -> None:
