@@ -90,12 +90,22 @@ class Service:
 
     def run(self) -> None:
         """Take turns until asked to stop. Override `run_once`, or this for another shape of loop."""
-        self.on_start()
         try:
+            self.begin()
             while not self._stopping:
                 self.wait(self.turn())
         finally:
             self.on_stop()
+
+    def begin(self) -> None:
+        """Run `on_start` until it succeeds: what it raises must not end the thread unheard."""
+        while not self._stopping:
+            try:
+                self.on_start()
+                return
+            except Exception:
+                logger.exception("%s could not begin", self.name)
+                self.wait(self.grown_delay())
 
     def turn(self) -> float | None:
         """Run `run_once` once; log what it raises. Returns the seconds until the next turn.

@@ -41,7 +41,7 @@ class Observed(Plugin):
         threading.Thread(target=read, name="conformance-events", daemon=True).start()
 
     def work_begin(self, job: Job) -> None:
-        """Count jobs that were cancelled before they began; the runtime does not call their task any more."""
+        """Count jobs that were cancelled before they began."""
         if job.stopped and job.args.get("behavior") == "cooperative_cancel":
             self._count("cancelled_at_start")
 

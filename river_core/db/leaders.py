@@ -31,13 +31,19 @@ def leader_attempt_elect(sql: Sql, leader_id: str, ttl: float, now: datetime | N
     return sql.statement("leader_attempt_elect", leader_id=leader_id, ttl=ttl, now=sql.time(now))
 
 
-def leader_attempt_reelect(sql: Sql, term: Term, ttl: float, now: datetime | None = None) -> Statement:
-    """Prolong `term` to `ttl` seconds from now; a row comes back if it held (River: LeaderAttemptReelect)."""
+def leader_attempt_reelect(
+    sql: Sql, term: Term, ttl: float, patience: float, now: datetime | None = None
+) -> Statement:
+    """Prolong `term` to `ttl` seconds from now; a row comes back if it held (River: LeaderAttemptReelect).
+
+    On Postgres it fails when the row stays locked for `patience` seconds.
+    """
     return sql.statement(
         "leader_attempt_reelect",
         leader_id=term.leader_id,
         elected_at=term.elected_at,
         ttl=ttl,
+        milliseconds=max(int(patience * 1000), 1),
         now=sql.time(now),
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from river_core.db import queues, work
 from river_core.db.queues import QueueRow
@@ -18,6 +18,7 @@ from river_core.notifier import Payload
 from river_core.service import Service
 from river_core.worker.events import Event, EventBus, EventKind
 from river_core.worker.producers import Producers
+from river_core.worker.slots import ThreadSlots
 
 TURN_SECONDS = 0.25
 CONTROL_POLL_SECONDS = 2.0
@@ -72,8 +73,10 @@ class Attendant(Service):
     def control(self, payload: Payload) -> None:
         """Act on one control message; unknown actions are ignored."""
         action, queue = payload.get("action"), payload.get("queue")
-        if action == "cancel" and isinstance(payload.get("job_id"), int):
-            self._cancel(payload["job_id"])
+        if action == "cancel":
+            producer = self._producers.get(str(queue))
+            if producer is not None and isinstance(payload.get("job_id"), int):
+                self._cancel(payload["job_id"], [producer.slots])
         elif action in ("pause", "resume") and isinstance(queue, str):
             for name in list(self._producers) if queue == queues.ALL_QUEUES else (queue,):
                 self._set_paused(name, action == "pause")
@@ -106,7 +109,7 @@ class Attendant(Service):
             return
         with self._driver.connect() as connection:
             for row in connection.fetch(work.job_get_cancelled_many(self._driver.sql, ids)):
-                self._cancel(row[0])
+                self._cancel(row[0], self._producers.slots)
 
     def _poll_queues(self) -> None:
         with self._driver.connect() as connection:
@@ -132,7 +135,7 @@ class Attendant(Service):
             rows = connection.fetch(queues.queue_get(self._driver.sql, name))
         return queues.decode_queue(rows[0]) if rows else None
 
-    def _cancel(self, job_id: int) -> None:
-        for slots in self._producers.slots:
+    def _cancel(self, job_id: int, places: Iterable[ThreadSlots]) -> None:
+        for slots in places:
             if slots.cancel(job_id):
                 logger.info("job %d was cancelled from outside", job_id, extra={"job_id": job_id})

@@ -15,6 +15,7 @@ from river_core.retry import DefaultRetryPolicy, RetryPolicy
 from river_core.schedule import Schedule, as_next
 from river_core.worker.attendant import CONTROL_POLL_SECONDS
 from river_core.worker.extensions import ErrorHandler
+from river_core.worker.identity import POLL_ONLY, marked_id
 from river_core.worker.internals import Internals
 from river_core.worker.maintenance.custom import MaintenanceTask, interval_of
 from river_core.worker.maintenance.group import MaintenanceConfig
@@ -25,7 +26,6 @@ from river_core.worker.maintenance.service import QUERY_SECONDS
 from river_core.worker.producer import Pacing, QueueConfig
 from river_core.worker.stuck import StuckHandler
 
-MAX_ID_CHARACTERS = 100
 JOB_TIMEOUT_SECONDS = 60.0
 RESCUE_AFTER_SECONDS = 3600.0
 REFRESH_AFTER_SECONDS = 600.0
@@ -102,8 +102,8 @@ class WorkerConfig:
                 "a worker needs at least one queue: queues={'default': 10}; without any it needs "
                 "periodic_jobs or maintenance_services to run as leader"
             )
-        if self.id is not None and not 1 <= len(self.id) <= MAX_ID_CHARACTERS:
-            raise ConfigurationError(f"id must have 1 to {MAX_ID_CHARACTERS} characters, not {len(self.id)}")
+        if self.id is not None:
+            marked_id(self.id, POLL_ONLY)
         if self.job_timeout is not None and self.job_timeout < 0:
             raise ConfigurationError(
                 f"job_timeout must be 0 or more seconds, or None or -1 for no limit, not {self.job_timeout}"

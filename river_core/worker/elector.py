@@ -183,9 +183,11 @@ class Elector(Service):
             logger.warning("client %s cannot renew its leadership and gives it up", self._client_id)
             self._step_down(resign=True)
             return self._timing.interval
-        renewal = leaders.leader_attempt_reelect(self._driver.sql, term, self._timing.ttl, self._now())
+        patience = min(self._timing.statement, left)
+        sql, ttl = self._driver.sql, self._timing.ttl
         try:
-            rows = self._run(min(self._timing.statement, left), renewal)
+            with self._driver.connect() as connection:
+                rows = connection.fetch(leaders.leader_attempt_reelect(sql, term, ttl, patience, self._now()))
         except DatabaseError as error:
             return self._renew_again_in(error)
         self._failures = 0

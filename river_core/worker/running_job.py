@@ -85,8 +85,8 @@ class RunningJob:
         if self.timeout is not None:
             self.deadline = time.monotonic() + self.timeout
         try:
-            if job.stop_cause is not None:
-                raise job.stop_cause
+            if job.stop_cause is not None and (task.adapter or job.stop_cause is JobInterruptedError):
+                raise job.stop_cause  # River begins a job that was cancelled before; Celery and RQ do not
             result = task.work(job)
             if result is None or not isinstance(result, Awaitable):
                 return result

@@ -264,11 +264,12 @@ def test_a_pause_waits_for_workers_that_start_later(driver: Driver) -> None:
 def test_extra_spaces_and_strange_messages(driver: Driver) -> None:
     """Checklist 52, 53. Postgres' own JSON has spaces; what nobody knows is passed over."""
     control, inserts = notifications.TOPIC_CONTROL, notifications.TOPIC_INSERT
-    began = threading.Event()
+    began, stopped = threading.Event(), threading.Event()
 
     def task(job: Job) -> None:
         began.set()
         assert job.wait_stopped(DEADLINE)
+        stopped.set()
 
     tasks = registry(long=task, quick=lambda job: None)
     with running(driver, tasks, fetch_poll_interval=NEVER) as worker:
@@ -288,6 +289,11 @@ def test_extra_spaces_and_strange_messages(driver: Driver) -> None:
         job = put(driver, kind="long", scheduled_at=DUE)
         send(driver, inserts, '{"queue" : "default"}')
         assert began.wait(DEADLINE)
+        for queue in ("", ', "queue" : "mail"', ', "queue" : "*"'):
+            send(driver, control, f'{{"action" : "cancel", "job_id" : {job}{queue}}}')
+        send(driver, control, '{"action" : "pause", "queue" : "default"}')
+        assert next_event(events).kind == "queue_paused"
+        assert not stopped.is_set()
         send(driver, control, f'{{"action" : "cancel", "job_id" : {job}, "queue" : "default"}}')
         assert job_of(next_event(events)) == job
     assert run(driver, "SELECT count(*) FROM river_job")[0][0] == 1

@@ -134,9 +134,9 @@ def test_only_its_own_term_is_renewed_or_resigned(driver: Driver, foreign: str) 
         other = Term("two", term.elected_at)
         if foreign == "elected_at":
             other = Term("one", str(sql.time(FixedClock().now())))
-        assert connection.fetch(leaders.leader_attempt_reelect(sql, other, 15)) == []
+        assert connection.fetch(leaders.leader_attempt_reelect(sql, other, 15, 5)) == []
         assert connection.fetch(leaders.leader_resign(sql, other)) == []
-        assert connection.fetch(leaders.leader_attempt_reelect(sql, term, 15))
+        assert connection.fetch(leaders.leader_attempt_reelect(sql, term, 15, 5))
         assert connection.fetch(leaders.leader_resign(sql, term))
 
 

@@ -15,10 +15,13 @@ ON CONFLICT (name) DO NOTHING
 RETURNING elected_at;
 
 -- name: leader_attempt_reelect
--- Prolongs exactly this term; no row means that it ran out or that somebody else leads.
+-- Prolongs exactly this term; no row means that it ran out or that somebody else leads. Waits for the row at most
+-- @milliseconds: in one statement, since a leader that has nothing to do sends few others.
 UPDATE /* TEMPLATE: schema */river_leader
 SET expires_at = coalesce(@now::text::timestamptz, now()) + make_interval(secs => @ttl::float8)
-WHERE leader_id = @leader_id::text
+FROM (SELECT set_config('lock_timeout', @milliseconds::bigint::text, true) AS value) AS patience
+WHERE patience.value IS NOT NULL
+  AND leader_id = @leader_id::text
   AND elected_at = @elected_at::text::timestamptz
   AND expires_at >= coalesce(@now::text::timestamptz, now())
 RETURNING elected_at;

@@ -16,7 +16,8 @@ ON CONFLICT (name) DO NOTHING
 RETURNING elected_at;
 
 -- name: leader_attempt_reelect
--- Prolongs exactly this term; no row means that it ran out or that somebody else leads. The term's
+-- Prolongs exactly this term; no row means that it ran out or that somebody else leads. The term's (@milliseconds
+-- belongs to the Postgres statement.)
 -- time is the text that the bid returned, so texts are compared.
 UPDATE /* TEMPLATE: schema */river_leader
 SET expires_at = strftime('%Y-%m-%d %H:%M:%f', coalesce(@now, 'now'), @ttl || ' seconds')
