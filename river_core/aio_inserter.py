@@ -65,11 +65,11 @@ class AwaitedInserter:
         return await self._insert_on(await self._driver.adopt(connection), rows)
 
     async def _insert_on(self, adopted: AwaitedConnection, rows: Rows) -> Results:
-        """Insert on a borrowed connection. When it commits nobody knows, so the limiter is left out."""
+        """Insert on a borrowed connection, whose commit nobody tells of; River's limiter counts here, too."""
         if self._context.plugins.any:
-            return await self._with_plugins(adopted, rows, self._context.limiter.in_transaction)
+            return await self._with_plugins(adopted, rows, self._context.limiter.allowed)
         rows = self._context.rows.stamped(rows)
-        return await self._write(adopted, rows, self._context.limiter.in_transaction(rows))
+        return await self._write(adopted, rows, self._context.limiter.allowed(rows))
 
     async def _insert_after_commit(self, rows: Rows) -> Results:
         owner = open_transaction()

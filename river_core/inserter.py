@@ -75,12 +75,24 @@ class Inserter:
         return self.insert_on(adopted, rows)
 
     def insert_on(self, adopted: Connection, rows: Rows) -> Results:
-        """Insert on a borrowed connection. When it commits nobody knows, so the limiter is left out."""
-        plugins = self._context.plugins
-        if plugins is not None and plugins.any:
-            return self._with_plugins(adopted, rows, self._context.limiter.in_transaction, plugins)
-        rows = self._context.rows.stamped(rows)
-        return self._write(adopted, rows, self._context.limiter.in_transaction(rows))
+        """Insert on a borrowed connection, whose commit or rollback nobody tells of.
+
+        The limiter counts here, too, as River's does: notifications of many small transactions would make
+        their commits wait for each other. What it holds back is found by the poll, or told a moment later.
+        """
+        context = self._context
+        told: list[str] = []
+
+        def notify(last: Rows) -> list[str]:
+            available = available_queues(last)
+            told.extend(context.limiter.allowed_queues(available))
+            self._announce_later(available, told)
+            return told
+
+        if context.plugins is not None and context.plugins.any:
+            return self._with_plugins(adopted, rows, notify, context.plugins)
+        rows = context.rows.stamped(rows)
+        return self._write(adopted, rows, notify(rows))
 
     def _insert_after_commit(self, rows: Rows) -> Results:
         owner = self._driver.open_transaction()

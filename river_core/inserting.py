@@ -62,10 +62,6 @@ class InsertNotifyLimiter:
             self._notified_at.update(dict.fromkeys(passed, now))
         return passed
 
-    def in_transaction(self, rows: Iterable[InsertParams]) -> list[str]:
-        """Return the queues to be notified in a transaction whose commit nobody knows: all, unless silent."""
-        return [] if self.silent else available_queues(rows)
-
     def forget(self, queues: Iterable[str]) -> None:
         """Take back what `allowed` remembered, for a transaction that failed."""
         with self._lock:

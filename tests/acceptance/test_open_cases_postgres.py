@@ -415,7 +415,7 @@ def test_notifications_do_not_hold_commits_up(
 ) -> None:
     """O35. Producers with and without notifications, in turn; 16 of 500 transactions with `--long`.
 
-    The case asks for 0.7 of the throughput; a busy machine gets 0.4 here.
+    The case asks for 0.7 of the throughput; the short form is too noisy for that.
     """
     database.run("CREATE TABLE orders (id bigserial PRIMARY KEY)")
     produced_in(database.url, threads, 5, notify=True)
@@ -426,7 +426,7 @@ def test_notifications_do_not_hold_commits_up(
     if threads == 16:
         with capsys.disabled():
             print(f"\nthroughput with notifications: {without / with_it:.2f} of that without")  # noqa: T201
-    assert without / with_it > 0.4
+    assert without / with_it > (0.7 if threads == 16 else 0.4)
 
 
 def test_a_silent_client_tells_nobody(own_driver: PsycopgDriver) -> None:
