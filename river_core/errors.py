@@ -119,6 +119,14 @@ class JobTimeoutError(RiverError):
         self.seconds = seconds
 
 
+class JobLostError(RiverError):
+    """The process that ran an attempt ended before the attempt did."""
+
+    def __init__(self, how: str = "") -> None:
+        """Take how it ended."""
+        super().__init__(f"the process that ran the job ended: {how}")
+
+
 class ResumableError(RiverError):
     """Steps of a job were used in a way that a retry could not resume; the attempt fails."""
 

@@ -18,14 +18,17 @@ from river_core.errors import (
     ConfigurationError,
     JobCancelError,
     JobInterruptedError,
+    JobLostError,
+    JobTimeoutError,
     RiverError,
     ValidationError,
 )
 from river_core.insert import InsertManyParams, InsertOpts, InsertResult, JobArgs
 from river_core.job import JobRow, JobState
 from river_core.links import Break, HandOver
+from river_core.loss import Loss, ProcessDied, Terminated, TimeLimitReached, signal_name
 from river_core.metadata import MAX_OUTPUT_BYTES, json_copy
-from river_core.outcome import Failed, Outcome
+from river_core.outcome import Cancelled, Failed, Outcome
 from river_core.resumable import Steps
 
 KIND_PATTERN = re.compile(r"\w[\w\-\[\]<>/.·:+]+", re.ASCII)
@@ -64,6 +67,22 @@ class TxCompletion(Protocol):
         ...
 
 
+class Host(Protocol):
+    """What runs a job just now; see the methods of `Job` that pass on to it."""
+
+    def limit_time(self, soft: float | None, hard: float | None, error: type[BaseException]) -> None:
+        """Bound the attempt from now on; None is no limit."""
+        ...
+
+    def renew_process(self) -> None:
+        """Replace the process after this attempt, where it has one of its own."""
+        ...
+
+    def wait_for(self, awaitable: Awaitable[Any]) -> Any:
+        """Await on the worker's event loop and block until the end."""
+        ...
+
+
 @dataclass(slots=True)
 class Powers:
     """What few jobs use, made when it is asked for the first time."""
@@ -81,7 +100,7 @@ class Job:
     Used by the thread, or coroutine, that runs the task; `stop` alone may be called from others.
     """
 
-    __slots__ = ("_metadata", "client", "powers", "row", "stop_cause")
+    __slots__ = ("_metadata", "client", "host", "powers", "row", "stop_cause")
 
     def __init__(self, row: JobRow, client: Inserter | None = None) -> None:
         """Wrap a claimed row."""
@@ -89,6 +108,8 @@ class Job:
         self.client = client
         self.stop_cause: type[JobCancelError | JobInterruptedError] | None = None
         self.powers: Powers | None = None
+        self.host: Host | None = None
+        """What runs the task, while it does."""
         self._metadata: dict[str, Any] = {}
 
     @property
@@ -169,6 +190,30 @@ class Job:
         """
         self.use_powers().after_write.append(callback)
 
+    def limit_time(self, soft: float | None, hard: float | None, error: type[BaseException]) -> None:
+        """Raise `error` in the task after `soft` seconds from now, and end the attempt after `hard`.
+
+        None is no limit, both lift what was set. A child process is killed at its hard limit; a thread
+        cannot be: its outcome is recorded, and another thread takes its place. What is recorded is
+        `Task.lost`. Only while the task runs in a worker.
+        """
+        if self.host is not None:
+            self.host.limit_time(soft, hard, error)
+
+    def renew_process(self) -> None:
+        """Ask that the child process which runs this job is replaced after it; a thread is not."""
+        if self.host is not None:
+            self.host.renew_process()
+
+    def wait_for(self, awaitable: Awaitable[Any]) -> Any:
+        """Await on the worker's event loop, block this thread until the end, return or raise what came of it.
+
+        Raises RiverError outside of a worker.
+        """
+        if self.host is None:
+            raise RiverError(f"job {self.row.id} runs in no worker, so no event loop is at hand")
+        return self.host.wait_for(awaitable)
+
     def use_powers(self) -> Powers:
         """Return the powers of this job, made now if they were not used before."""
         if self.powers is None:
@@ -228,6 +273,19 @@ class Task:
         transaction that ended the other job is open.
         """
         return Failed(RiverError(f"job {job.id} waited for a job that failed"), retry=False, trace="")
+
+    def lost(self, job: JobRow, loss: Loss) -> Outcome:
+        """Return the outcome of an attempt that did not end by itself: its process died, its time is over.
+
+        Called in the worker's own process. A death counts as an attempt that failed.
+        """
+        match loss:
+            case TimeLimitReached():
+                return Failed(JobTimeoutError(loss.seconds), trace="")
+            case Terminated():
+                return Cancelled(f"JobCancelError: terminated by {signal_name(loss.signal)}")
+            case ProcessDied():
+                return Failed(JobLostError(loss.description), trace="")
 
     def late_hand_over(self, member: JobRow | None, waiting: JobRow, index: int) -> HandOver | int | None:
         """Return what a member that ended without handing over, or is gone, means for a job that waits.

@@ -23,6 +23,7 @@ from river_core.worker.maintenance.job_cleaner import DAY_SECONDS, Retention
 from river_core.worker.maintenance.reindexer import TIMEOUT_SECONDS, UNLIMITED, MidnightSchedule
 from river_core.worker.maintenance.rescuer import UnknownKinds
 from river_core.worker.maintenance.service import QUERY_SECONDS
+from river_core.worker.processes.config import ProcessConfig
 from river_core.worker.producer import Pacing, QueueConfig
 from river_core.worker.stuck import StuckHandler
 
@@ -38,7 +39,8 @@ class WorkerConfig:
     `max_workers` bounds all queues together where it is given; without it each queue has its own
     number. `notify_kind` names the job kind whose finished ids are announced on `river_python_done`.
     `claim_ahead` lets short jobs wait, claimed, behind busy slots; they are given back when a slow one
-    comes between. `main_thread` runs jobs in the thread that calls `Worker.run_jobs`, one at a time.
+    comes between. `main_thread` runs jobs in the thread that calls `Worker.run_jobs`, one at a time;
+    `processes` runs them in child processes, one in each, and needs `Worker.prepare` early.
 
     A `job_timeout` of 0 is River's 60 seconds, of None or -1 no limit. `rescue_stuck_jobs_after` 0 is an
     hour, or an hour more than a `job_timeout` that was given. Retention of None or -1 keeps jobs forever.
@@ -84,6 +86,7 @@ class WorkerConfig:
     notify_kind: str | None = None
     claim_ahead: bool = False
     main_thread: bool = False
+    processes: ProcessConfig | None = None
     clock: Clock = field(default_factory=SystemClock)
     plugins: Sequence[object] = ()
     error_handler: ErrorHandler | None = None
@@ -111,6 +114,8 @@ class WorkerConfig:
         if self.rescue_stuck_jobs_after < (self.job_timeout or 0):
             raise ConfigurationError("rescue_stuck_jobs_after must not be shorter than job_timeout")
         self._check_refresh()
+        if self.main_thread and self.processes is not None:
+            raise ConfigurationError("jobs run in the main thread or in processes, not in both")
         if self.job_stuck_threshold < 0:
             raise ConfigurationError(
                 f"job_stuck_threshold must be 0 or more seconds, not {self.job_stuck_threshold}"

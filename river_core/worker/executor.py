@@ -17,6 +17,7 @@ from river_core.decide import Attempt, decide, outcome_of
 from river_core.errors import JobCancelError, JobRowDecodeError, RiverError, UnknownJobKindError
 from river_core.job import JobRow, JobState
 from river_core.links import Break
+from river_core.loss import Loss
 from river_core.outcome import Completed, Failed, Outcome, StateChange, set_completed
 from river_core.resumable import STEP_KEY
 from river_core.retry import RetryPolicy
@@ -182,6 +183,17 @@ class Executor:
         if started:
             return completion
         return replace(completion, change=replace(completion.change, scheduled_at=None))
+
+    def lost(self, row: JobRow, loss: Loss, started_at: datetime | None = None) -> Completion:
+        """Return what is written for an attempt that did not end by itself."""
+        task = self._registry.get(row.kind)
+        attempt = Attempt(row, started_at or row.attempted_at or self._clock.now(), task, self._policy)
+        try:
+            outcome = (task or Task()).lost(row, loss)
+        except Exception:
+            logger.exception("lost() of a task raised", extra={"job_id": row.id})
+            outcome = Task().lost(row, loss)
+        return self._completion(Job(row), outcome, attempt)
 
     def broken(self, row: JobRow, cause: Break) -> StateChange:
         """Decide what becomes of a waiting row that cannot run; whatever happens it ends."""

@@ -13,12 +13,13 @@ from concurrent.futures import Future
 from contextvars import ContextVar
 from typing import Any
 
-from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
+from river_core.errors import JobTimeoutError
 from river_core.outcome import Outcome
 from river_core.task import Job
 from river_core.worker.event_loop import EventLoop
 
-Cause = type[JobCancelError | JobInterruptedError | JobTimeoutError]
+Cause = type[BaseException]
+"""What a cancellation meant: JobCancelError, JobInterruptedError, JobTimeoutError, a limit's own error."""
 Landed = Callable[[Outcome | None, BaseException | None], None]
 
 _current: ContextVar[Flight] = ContextVar("river_core_flight")

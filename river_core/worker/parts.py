@@ -16,7 +16,6 @@ from river_core.drivers.base import Driver
 from river_core.inserting import InsertNotifyLimiter
 from river_core.job import JobState
 from river_core.notifier import TOPIC_LEADERSHIP, Notifier, Payload
-from river_core.parity import Parity
 from river_core.periodic import PeriodicJobs
 from river_core.plugins import PluginSet, overridden
 from river_core.service import Service
@@ -28,8 +27,7 @@ from river_core.worker.config import WorkerConfig
 from river_core.worker.elector import Elector
 from river_core.worker.event_loop import EventLoop
 from river_core.worker.events import EventBus
-from river_core.worker.executor import Executor
-from river_core.worker.extensions import Extensions
+from river_core.worker.executing import make_executor
 from river_core.worker.identity import LOCKED, POLL_ONLY, client_id, marked_id
 from river_core.worker.liveness import LivenessLock, lockable
 from river_core.worker.loop_in_place import LoopInPlace
@@ -37,6 +35,9 @@ from river_core.worker.main_thread import MainThreadSlots
 from river_core.worker.maintenance.group import MaintenanceServices
 from river_core.worker.orphans import OrphanWatch
 from river_core.worker.outcome_writer import OutcomeWriter
+from river_core.worker.processes.config import ProcessConfig
+from river_core.worker.processes.slots import ProcessSlots
+from river_core.worker.processes.stage import Stage
 from river_core.worker.producer import Producer, QueueConfig
 from river_core.worker.producers import Producers
 from river_core.worker.recovery import Recovery
@@ -61,6 +62,8 @@ class Context:
     written: Written
     periodic_jobs: PeriodicJobs
     queues: Mapping[str, QueueConfig]
+    stage: Stage | None = None
+    """What forks the children, where jobs run in processes."""
 
 
 class Parts:
@@ -71,14 +74,8 @@ class Parts:
         config, driver, clock = context.config, context.driver, context.config.clock
         self.id = new_id(driver, config)
         self.plugins = PluginSet(config.plugins, context.registry)
-        self.executor = Executor(
-            context.registry,
-            config.retry_policy,
-            clock,
-            config.job_timeout,
-            self._extensions(config),
-            traced=config.parity != Parity.GO,
-        )
+        self.executor = make_executor(context.registry, config, self.plugins)
+        self.stage = context.stage
         self.stuck = StuckJobs(config.job_stuck_threshold, config.job_stuck_handler)
         self._tell = context.written
         self.completer = Completer(
@@ -88,7 +85,7 @@ class Parts:
             self.executor.rejected,
             self._written,
         )
-        self.lock = LivenessLock(driver, self.id, self.interrupt_all)
+        self.lock = LivenessLock(driver, self.id, self.abandon_all)
         self.loop = LoopInPlace() if config.main_thread else EventLoop()
         self.producers = self._producers(context)
         self.attendant = Attendant(driver, self.producers, context.events, self.loop.look)
@@ -102,11 +99,6 @@ class Parts:
         )
         self.notifier = None if config.poll_only else self._notifier(driver)
         self.elector = None if config.leader_election_disabled else self._elector(context)
-
-    def _extensions(self, config: WorkerConfig) -> Extensions | None:
-        if not self.plugins.any and config.error_handler is None:
-            return None
-        return Extensions(self.plugins, config.error_handler)
 
     def _producers(self, context: Context) -> Producers:
         config = context.config
@@ -169,6 +161,7 @@ class Parts:
     def add_queue(self, name: str, config: QueueConfig) -> None:
         """Begin to work one more queue; raises DatabaseError, and then it is not worked."""
         producer = self.producers.add(name, config)
+        producer.slots.open()
         try:
             self.attendant.register_queue(name)
         except BaseException:
@@ -216,11 +209,18 @@ class Parts:
         for slots in self.slots:
             slots.interrupt_all()
 
+    def abandon_all(self) -> None:
+        """End every running job as fast as can be, child processes by killing them."""
+        for slots in self.slots:
+            slots.abandon()
+
     # -- life
 
     def start(self) -> None:
         """Register the queues and start every thread; raises DatabaseError."""
         self.attendant.register_queues()
+        for slots in self.slots:
+            slots.open()
         self.completer.start()
         if self.notifier is not None:
             self.notifier.start()
@@ -279,6 +279,8 @@ class Parts:
         if not quiet:
             parts.extend((self.elector, *self.producers.claiming))
         names = [part.name for part in parts if part is not None and not part.alive]
+        if self.stage is not None and not self.stage.alive:
+            names.append(self.stage.name)
         return [*names, self.loop.thread_name] if self.loop.dead else names
 
 
@@ -295,6 +297,8 @@ def new_id(driver: Driver, config: WorkerConfig) -> str:
 def _slots_maker(context: Context, parts: Parts) -> Callable[[str, int], ThreadSlots]:
     main_thread = context.config.main_thread
     kind = MainThreadSlots if main_thread else ThreadSlots
+    if context.config.processes is not None and context.stage is not None:
+        return _process_slots_maker(context, parts, context.stage, context.config.processes)
 
     def make(name: str, size: int) -> ThreadSlots:
         return kind(
@@ -307,6 +311,26 @@ def _slots_maker(context: Context, parts: Parts) -> Callable[[str, int], ThreadS
             parts.loop,
             claim_ahead=context.config.claim_ahead,
             stuck=parts.stuck,
+        )
+
+    return make
+
+
+def _process_slots_maker(
+    context: Context, parts: Parts, stage: Stage, config: ProcessConfig
+) -> Callable[[str, int], ThreadSlots]:
+    def make(name: str, size: int) -> ThreadSlots:
+        return ProcessSlots(
+            name,
+            size,
+            parts.executor,
+            context.client,
+            parts.completer.put,
+            parts.freed,
+            parts.loop,
+            stage,
+            config,
+            claim_ahead=context.config.claim_ahead,
         )
 
     return make

@@ -10,6 +10,8 @@ import ctypes
 import threading
 import time
 from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any
 
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.outcome import Outcome
@@ -25,6 +27,17 @@ from river_core.worker.flight import (
 )
 
 
+@dataclass(slots=True)
+class Limits:
+    """When a task hears that its time is nearly over, and when it is, by the monotonic clock."""
+
+    soft: float | None
+    hard: float | None
+    hard_seconds: float
+    error: type[BaseException]
+    told: bool = False
+
+
 class RunningJob:
     """A job in a slot, and the thread that an exception can be raised in while the task runs."""
 
@@ -38,6 +51,7 @@ class RunningJob:
         "deadline",
         "given_back",
         "job",
+        "limits",
         "needs_thread",
         "started",
         "timeout",
@@ -54,6 +68,7 @@ class RunningJob:
         self.given_back = False
         self.timeout: float | None = None
         self.deadline: float | None = None
+        self.limits: Limits | None = None
         self._thread_id = 0
         self._interruptible = False
         self._lock = threading.Lock()
@@ -66,6 +81,11 @@ class RunningJob:
             self.started = True
         self.timeout = timeout
         return True
+
+    def unbegin(self) -> None:
+        """Note that the job had a place, and did not start after all."""
+        with self._lock:
+            self.started = False
 
     def take_back(self, started: bool) -> bool:
         """Mark the job as given back, once, and only before its start unless `started`; return if it was."""
@@ -82,6 +102,7 @@ class RunningJob:
         """
         self._thread_id = threading.get_ident()
         self._interruptible = True
+        job.host = self
         if self.timeout is not None:
             self.deadline = time.monotonic() + self.timeout
         try:
@@ -98,6 +119,44 @@ class RunningJob:
         finally:
             with self._lock:
                 self._interruptible = False
+            job.host = None
+            self.limits = None
+
+    def limit_time(self, soft: float | None, hard: float | None, error: type[BaseException]) -> None:
+        """Bound the attempt from now on."""
+        now = time.monotonic()
+        if soft is None and hard is None:
+            self.limits = None
+            return
+        self.limits = Limits(
+            None if soft is None else now + soft, None if hard is None else now + hard, hard or 0.0, error
+        )
+
+    def renew_process(self) -> None:
+        """Do nothing: a thread has no process of its own."""
+
+    def wait_for(self, awaitable: Awaitable[Any]) -> Any:
+        """Await on the event loop and block this thread until the end."""
+        results: list[Any] = []
+
+        async def collect() -> None:
+            results.append(await awaitable)
+
+        try:
+            self.wait(Later(collect(), _await_body))
+        finally:
+            self._flight = None
+        return results[0]
+
+    def warn(self, limits: Limits, now: float) -> bool:
+        """Raise the error of the soft limit in the task, once, when it is due; return whether it was."""
+        if limits.told or limits.soft is None or limits.soft > now:
+            return False
+        limits.told = True
+        if self._flight is not None:
+            return self._flight.cancel(limits.error)
+        with self._lock:
+            return self._interruptible and self._raise(limits.error)
 
     def runs_here(self) -> bool:
         """Return whether the task, or its coroutine, is who asks."""
@@ -137,8 +196,11 @@ class RunningJob:
             if not self._interruptible:
                 return False
             self._interruptible = False
-            thread = ctypes.c_ulong(self._thread_id)
-            return bool(ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(cause)))
+            return self._raise(cause)
+
+    def _raise(self, error: type[BaseException]) -> bool:
+        thread = ctypes.c_ulong(self._thread_id)
+        return bool(ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(error)))
 
 
 async def _await_body(awaitable: Awaitable[Outcome | None]) -> Outcome | None:

@@ -14,6 +14,7 @@ from queue import SimpleQueue
 
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.job import JobRow
+from river_core.loss import TimeLimitReached
 from river_core.outcome import Outcome
 from river_core.task import Inserter, Job
 from river_core.worker.ahead import WORK_SECONDS, AheadBudget, Reservation
@@ -255,6 +256,24 @@ class ThreadSlots(JobsHere):
                 self._early.add(job_id)
         return running is not None and running.stop(JobCancelError)
 
+    def terminate(self, job_id: int, attempt: int, number: int) -> bool:
+        """Raise JobCancelError inside an attempt, as often as it runs here; return whether it does.
+
+        `number` is the signal that a child process would be sent; threads have none.
+        """
+        running = self._running.get(job_id)
+        if running is None or running.job.row.attempt != attempt:
+            return False
+        running.stop(JobCancelError)
+        return running.interrupt(JobCancelError) or not running.started
+
+    def abandon(self) -> None:
+        """End every job as well as can be: others may have taken them over."""
+        self.interrupt_all()
+
+    def open(self) -> None:
+        """Do nothing: threads start when there is something to do."""
+
     def expire(self) -> None:
         """Raise JobTimeoutError inside tasks whose time is over; report those that do not hear it."""
         now = time.monotonic()
@@ -263,14 +282,27 @@ class ThreadSlots(JobsHere):
                 running.interrupt(JobTimeoutError)
                 if self._stuck is not None and running.deadline + self._stuck.threshold <= now:
                     self._report_stuck(running, self._stuck)
+            if (limits := running.limits) is not None:
+                running.warn(limits, now)
+                if limits.hard is not None and limits.hard <= now:
+                    self._end_at_limit(running, limits.hard_seconds)
 
-    def _report_stuck(self, running: RunningJob, stuck: StuckJobs) -> None:
+    def _end_at_limit(self, running: RunningJob, seconds: float) -> None:
+        """Record the end of a job that its thread cannot be made to leave, and make room for another."""
+        if not running.take_back(started=True):
+            return
+        running.interrupt(JobTimeoutError)
+        self._finished(self._executor.lost(running.job.row, TimeLimitReached(seconds)))
+        if self._stuck is not None:
+            self._report_stuck(running, self._stuck, replace_it=True)
+
+    def _report_stuck(self, running: RunningJob, stuck: StuckJobs, replace_it: bool = False) -> None:
         """Report a job once, and make room for another one if the answer is so and it still runs."""
         with self._lock:
             if running in self._stuck_jobs:
                 return
             self._stuck_jobs[running] = False
-        wanted = stuck.found(running.job.row) and self.replaces
+        wanted = (stuck.found(running.job.row) or replace_it) and self.replaces
         with self._lock:
             here = self._is_here(running)
             if here:

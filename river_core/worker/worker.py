@@ -7,6 +7,7 @@ neither are given back, and all outcomes are written before the connections clos
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 import time
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ from river_core.worker.events import EventBus
 from river_core.worker.job_events import job_events, rows_to_read
 from river_core.worker.main_thread import MainThreadSlots
 from river_core.worker.parts import Context, Parts
+from river_core.worker.processes.launch import launch
+from river_core.worker.processes.stage import Stage
 from river_core.worker.queue_calls import QueueCalls
 
 FINALIZE_SECONDS = 5.0
@@ -60,6 +63,15 @@ class Worker(QueueCalls):
         """Whether a stop had to interrupt or give back jobs, or could not write what they did."""
         self._stop_lock = threading.Lock()
         self._parts: Parts | None = None
+        self._stage: Stage | None = None
+
+    def prepare(self) -> None:
+        """Fork what will fork the child processes, where jobs run in some; `start` does it otherwise.
+
+        To be called with everything imported, and before this process has threads or connections.
+        """
+        if self.config.processes is not None and self._stage is None:
+            self._stage = launch(self.registry, self.config, self.client, self.config.processes)
 
     @property
     def id(self) -> str:
@@ -83,6 +95,7 @@ class Worker(QueueCalls):
     def _start(self) -> None:
         if self.started:
             return
+        self.prepare()
         with self.driver.connect() as connection:
             connection.fetch(work.ping(self.driver.sql))
         self.interrupted = False
@@ -97,12 +110,14 @@ class Worker(QueueCalls):
                 self._written,
                 self.periodic_jobs,
                 self._queues.copy(),
+                self._stage,
             )
         )
         try:
             parts.start()
         except BaseException:
             parts.stop()
+            self._end_stage()
             raise
         self._parts = parts
         logger.info("worker %s works %s", self.id, ", ".join(self._queues) or "no queue")
@@ -127,6 +142,20 @@ class Worker(QueueCalls):
     def dead_parts(self, quiet: bool) -> list[str]:
         """Return the names of parts whose threads ended by themselves; those that claim may when `quiet`."""
         return self._parts.dead(quiet) if self._parts is not None else []
+
+    def _end_stage(self) -> None:
+        stage, self._stage = self._stage, None
+        if stage is not None:
+            stage.close()
+
+    def terminate_job(self, job_id: int, attempt: int, number: int = signal.SIGTERM) -> bool:
+        """End one attempt that is here by a signal to its child process; return whether it was here.
+
+        No other job is hit, however late this comes. A thread gets JobCancelError raised in it instead.
+        What is recorded is `Task.lost`, unless the task hears the signal and succeeds.
+        """
+        parts = self._parts
+        return parts is not None and any(slots.terminate(job_id, attempt, number) for slots in parts.slots)
 
     # -- telling of outcomes
 
@@ -192,6 +221,7 @@ class Worker(QueueCalls):
             if self.started:
                 self._end_jobs(parts, drain, finalize)
                 parts.stop()
+                self._end_stage()
                 self.interrupted = self.interrupted or parts.completer.lost > 0
                 self.events.close()
                 logger.info("worker %s has stopped", parts.id)

@@ -1,0 +1,64 @@
+"""How a worker's child processes are made, bounded and replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from river_core.errors import ConfigurationError
+
+FORK = "fork"
+SPAWN = "spawn"
+KEEPALIVE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnTarget:
+    """What a new interpreter calls to have the tasks: `module:function`, and its arguments, which are text.
+
+    The function returns the `ChildPlan` of the children.
+    """
+
+    function: str
+    arguments: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessConfig:
+    """Options of a process pool.
+
+    `min_size` is how many children stay when there is little to do, None for all; the rest go after
+    `keepalive` seconds without a job. A child is replaced after `max_jobs_per_child` jobs, and after a job
+    at whose end it holds more than `max_memory_per_child` KiB, unless it began with that much and has not
+    grown by a tenth of it.
+
+    `kill_at_stop`: an interruption kills children at once instead of raising JobInterruptedError in them.
+    `soft_error` is raised in the running task when a child receives SIGUSR1. `child_started` and
+    `child_stopping` are called in each child, with its number; `stage_started` in the fork stage, once.
+    `start_method` `spawn` starts a new interpreter for the stage, which runs `spawn`.
+    """
+
+    start_method: str = FORK
+    spawn: SpawnTarget | None = None
+    min_size: int | None = None
+    keepalive: float = KEEPALIVE_SECONDS
+    max_jobs_per_child: int | None = None
+    max_memory_per_child: int | None = None
+    kill_at_stop: bool = False
+    soft_error: type[BaseException] | None = None
+    child_name: str = "ForkPoolWorker"
+    stage_started: Callable[[], Any] | None = None
+    child_started: Callable[[int], Any] | None = None
+    child_stopping: Callable[[int], Any] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError naming an option that is wrong."""
+        if self.start_method not in (FORK, SPAWN):
+            raise ConfigurationError(f"start_method is 'fork' or 'spawn', not {self.start_method!r}")
+        if self.start_method == SPAWN and self.spawn is None:
+            raise ConfigurationError("start_method 'spawn' needs a spawn target, which gives the tasks")
+        for name in ("min_size", "max_jobs_per_child", "max_memory_per_child"):
+            value = getattr(self, name)
+            if value is not None and value < (0 if name == "min_size" else 1):
+                raise ConfigurationError(f"{name} must be a positive number or None, not {value!r}")
