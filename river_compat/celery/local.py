@@ -91,18 +91,31 @@ class Proxy:
 class PromiseProxy(Proxy):
     """A proxy that makes its object once, at the first use."""
 
-    __slots__ = ()
+    __slots__ = ("_PromiseProxy__made", "_PromiseProxy__waiting")
 
     def __init__(self, make: Callable[[], Any], doc: str | None = None) -> None:
         """Take the function that makes the object."""
         made: list[Any] = []
+        waiting: list[Callable[[], Any]] = []
 
         def target() -> Any:
             if not made:
                 made.append(make())
+                while waiting:
+                    waiting.pop(0)()
             return made[0]
 
+        object.__setattr__(self, "_PromiseProxy__made", made)
+        object.__setattr__(self, "_PromiseProxy__waiting", waiting)
         super().__init__(target, doc)
+
+    def __then__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Call a function once the object is made; at once if it is."""
+        if object.__getattribute__(self, "_PromiseProxy__made"):
+            function(*args, **kwargs)
+        else:
+            waiting = object.__getattribute__(self, "_PromiseProxy__waiting")
+            waiting.append(lambda: function(*args, **kwargs))
 
 
 def _unwrapped(value: Any) -> Any:

@@ -141,7 +141,6 @@ MODULES: dict[str, str] = {
     "platforms": NO_PARTS,
     "schedules": PERIODIC,
     "security": APPLICATION["setup_security"],
-    "signals": SIGNALS,
     "worker": START,
 }
 
