@@ -10,7 +10,6 @@ from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from river_compat.celery import _state
 from river_compat.celery.app import database, definition
@@ -27,6 +26,7 @@ from river_compat.celery.options import queue_name
 from river_compat.celery.priority import scheme_of
 from river_compat.celery.retries import add_autoretry
 from river_compat.celery.sending import send, task_options
+from river_compat.celery.utils.zones import timezone
 from river_compat.importing import import_path
 from river_compat.runtime import Runtime
 
@@ -77,6 +77,7 @@ class Celery:
         self._pending: deque[Any] = deque()
         self._discoveries: list[Discovery] = []
         self._duplicates: set[str] = set()
+        self._timezone: str | tzinfo | None = None
         self._tasks = tasks if isinstance(tasks, TaskRegistry) else TaskRegistry(tasks or {})
         given = {"broker_url": broker, "result_backend": backend, "include": _as_tuple(include)}
         set_by_us = {name: value for name, value in given.items() if value}
@@ -160,9 +161,15 @@ class Celery:
 
     @property
     def timezone(self) -> tzinfo:
-        """The time zone of the settings, UTC by default."""
-        zone = self.conf.timezone
-        return UTC if zone is None else zone if isinstance(zone, tzinfo) else ZoneInfo(zone)
+        """The time zone of the settings, by default UTC, or the machine's where `enable_utc` is off."""
+        zone = self._timezone or self.conf.timezone
+        if not zone:
+            return timezone.utc if self.conf.enable_utc else timezone.local
+        return timezone.get_timezone(zone)
+
+    @timezone.setter
+    def timezone(self, zone: str | tzinfo) -> None:
+        self._timezone = zone
 
     def now(self) -> datetime:
         """Return the time, aware, in the application's zone."""
