@@ -7,7 +7,7 @@ changes hold: a local time that does not exist is left out, one that comes twice
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol, runtime_checkable
 from zoneinfo import ZoneInfo
@@ -115,25 +115,35 @@ class CronSchedule:
             window *= 2
 
     def _next_match(self, moment: datetime) -> datetime:
-        """Walk over matching wall times and take the earliest instant behind `moment`.
+        def walls_after(wall: datetime) -> Iterator[datetime]:
+            walls = croniter(self._expression, wall)
+            while True:
+                yield walls.get_next(datetime)
 
-        Walking starts earlier when the clock is about to be set back: wall times come again then.
-        """
-        zone = self.zone or moment.tzinfo or UTC
-        start = moment.astimezone(UTC)
-        local = start.astimezone(zone)
-        set_back = _offset(local) - _offset((start + FOLD_PROBE).astimezone(zone))
-        wall = local.replace(tzinfo=None, microsecond=0, fold=0) - max(set_back, timedelta())
-        walls = croniter(self._expression, wall)
-        best: datetime | None = None
-        while True:
-            instants = _instants(walls.get_next(datetime), zone)
-            if best is not None and (not instants or instants[0] >= best):
-                return best
-            later = [instant for instant in instants if instant > start]
-            if later and set_back <= timedelta():
-                return later[0]
-            best = min([*later, best] if best else later, default=None)
+        return next_instant(walls_after, moment, self.zone or moment.tzinfo or UTC)
+
+
+def next_instant(
+    walls_after: Callable[[datetime], Iterator[datetime]], moment: datetime, zone: tzinfo
+) -> datetime:
+    """Return, in UTC, when a clock of a zone first shows one of some wall times after `moment`.
+
+    `walls_after` gives the naive wall times behind a given one in order, without end. Walking starts
+    earlier when the clock is about to be set back: wall times come again then.
+    """
+    start = moment.astimezone(UTC)
+    local = start.astimezone(zone)
+    set_back = _offset(local) - _offset((start + FOLD_PROBE).astimezone(zone))
+    best: datetime | None = None
+    for wall in walls_after(local.replace(tzinfo=None, microsecond=0, fold=0) - max(set_back, timedelta())):
+        found = instants(wall, zone)
+        if best is not None and (not found or found[0] >= best):
+            return best
+        later = [instant for instant in found if instant > start]
+        if later and set_back <= timedelta():
+            return later[0]
+        best = min([*later, best] if best else later, default=None)
+    raise ValidationError(f"no wall time follows {moment}")
 
 
 def as_next(schedule: Schedule | Callable[[datetime], datetime]) -> Callable[[datetime], datetime]:
@@ -217,7 +227,7 @@ def _list(values: Values, full: int) -> str:
     return ",".join(map(str, sorted(values.allowed)))
 
 
-def _instants(wall: datetime, zone: tzinfo) -> list[datetime]:
+def instants(wall: datetime, zone: tzinfo) -> list[datetime]:
     """Return the instants at which clocks of a zone show a time: one, two, or none in a gap."""
     found = []
     for fold in (0, 1):

@@ -139,7 +139,6 @@ MODULES: dict[str, str] = {
     "fixups": NO_PARTS,
     "loaders": NO_PARTS,
     "platforms": NO_PARTS,
-    "schedules": PERIODIC,
     "security": APPLICATION["setup_security"],
     "worker": START,
 }

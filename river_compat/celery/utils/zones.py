@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo
 
 from tzlocal import get_localzone
 
+from river_core.schedule import instants
+
 DAY = timedelta(days=1)
 
 logger = logging.getLogger(__name__)
@@ -112,12 +114,7 @@ def occurrences(wall: datetime) -> list[datetime]:
 
     The zone is that of `wall`, whose `fold` does not matter.
     """
-    instants = {wall.replace(fold=fold).astimezone(UTC) for fold in (0, 1)}
-    naive = wall.replace(tzinfo=None, fold=0)
-    zone = wall.tzinfo
-    return sorted(
-        instant for instant in instants if instant.astimezone(zone).replace(tzinfo=None, fold=0) == naive
-    )
+    return instants(wall.replace(tzinfo=None, fold=0), wall.tzinfo or UTC)
 
 
 def after_gap(wall: datetime) -> datetime:
