@@ -135,7 +135,6 @@ MODULES: dict[str, str] = {
     "canvas": CANVAS,
     "concurrency": START,
     "contrib": f"{LATER}; in tests set task_always_eager, or call task.apply()",
-    "events": OPERATIONS,
     "fixups": NO_PARTS,
     "loaders": NO_PARTS,
     "platforms": NO_PARTS,
