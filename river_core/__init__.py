@@ -2,8 +2,9 @@
 
 `open_driver` gives a driver for a database URL, `Client` inserts and manages jobs, `Worker` runs them,
 `Migrator` makes the schema. Public are the names here and, for adapters, the modules `errors`,
-`insert`, `job`, `outcome`, `decide`, `task`, `task_rows`, `encoding`, `notifier`, `trailing`, `migrate`,
-`ambient`, `client`, `plugins`, `resumable`, `testing`, `otel` and `drivers.base`; everything else may change.
+`insert`, `job`, `outcome`, `decide`, `task`, `task_rows`, `standing`, `encoding`, `notifier`, `trailing`,
+`migrate`, `ambient`, `client`, `plugins`, `resumable`, `testing`, `otel` and `drivers.base`; everything else
+may change.
 """
 
 from river_core.aio import AsyncClient

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from river_compat.celery.exceptions import unsupported
 
-__all__ = ["Event", "EventDispatcher", "EventReceiver", "event_exchange", "get_exchange", "group_from"]
+__all__ = ["Event", "EventDispatcher", "EventReceiver", "get_exchange", "group_from"]
 
 WAY_OUT = (
     "workers send none: read the rows of river_job, with River UI or SQL, ask the workers by "
