@@ -67,7 +67,7 @@ def test_an_attribute_that_nobody_has_is_an_ordinary_error(app: ours.Celery) -> 
     assert not isinstance(caught.value, UnsupportedFeature)
 
 
-@pytest.mark.parametrize("name", sorted(CANVAS | PARTS_OF_THE_PACKAGE | {"schedules"}))
+@pytest.mark.parametrize("name", sorted(CANVAS | PARTS_OF_THE_PACKAGE | {"bootsteps"}))
 def test_names_of_the_package_are_refused_where_they_are_imported(name: str) -> None:
     """`from river_compat.celery import chain` says what to do, not `cannot import name`."""
     with pytest.raises(UnsupportedFeature, match=rf"{name}.* is not supported"):
