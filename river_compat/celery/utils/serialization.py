@@ -6,18 +6,31 @@ base class that can, else a wrapper that says what it was.
 
 from __future__ import annotations
 
+import base64
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from river_compat.shortened import short_repr
 
 __all__ = [
     "UnpickleableExceptionWrapper",
+    "b64decode",
+    "b64encode",
+    "create_exception_cls",
     "ensure_serializable",
+    "get_pickleable_etype",
     "get_pickleable_exception",
     "get_pickled_exception",
+    "pickle",
+    "strtobool",
+    "subclass_exception",
 ]
+
+STRTOBOOL_DEFAULT_TABLE = {
+    **dict.fromkeys(("false", "no", "0", "off"), False),
+    **dict.fromkeys(("true", "yes", "1", "on"), True),
+}
 
 _TOO_GENERAL = (Exception, BaseException, object)
 
@@ -71,6 +84,53 @@ def get_pickleable_exception(error: Any) -> Any:
         if _accepts(_round_trip, nearest):
             return nearest
     return UnpickleableExceptionWrapper.from_exception(error)
+
+
+def get_pickleable_etype(
+    cls: type[Any],
+    loads: Callable[[bytes], Any] = pickle.loads,
+    dumps: Callable[[Any], bytes] = pickle.dumps,
+) -> type[Any]:
+    """Return an exception's class, or the nearest base of it that can be pickled."""
+    for base in cls.__mro__:
+        if base in _TOO_GENERAL:
+            break
+        if _accepts(lambda kind: loads(dumps(kind)), base):
+            return base
+    return Exception
+
+
+def create_exception_cls(name: str, module: str, parent: type[Any] | None = None) -> type[Any]:
+    """Return a new exception class."""
+    return subclass_exception(name, parent or Exception, module)
+
+
+def subclass_exception(name: str, parent: type[Any], module: str) -> type[Any]:
+    """Return a new subclass that says it is of a module."""
+    return type(name, (parent,), {"__module__": module})
+
+
+def strtobool(term: Any, table: Mapping[str, bool] | None = None) -> Any:
+    """Return True or False for text such as `yes` and `off`; what is no text as it is.
+
+    Raises TypeError for other text.
+    """
+    if not isinstance(term, str):
+        return term
+    try:
+        return (table or STRTOBOOL_DEFAULT_TABLE)[term.lower()]
+    except KeyError:
+        raise TypeError(f"{term!r} is neither true nor false") from None
+
+
+def b64encode(data: bytes | str) -> str:
+    """Return bytes as base64 text."""
+    return base64.b64encode(data.encode() if isinstance(data, str) else data).decode()
+
+
+def b64decode(text: bytes | str) -> bytes:
+    """Read what `b64encode` made."""
+    return base64.b64decode(text)
 
 
 def get_pickled_exception(error: Any) -> Any:
