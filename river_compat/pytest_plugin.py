@@ -28,7 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(OPTION, HELP)
 
 
-def _postgres_url(config: pytest.Config) -> str:
+def postgres_url(config: pytest.Config) -> str:
+    """Return the Postgres that the session was told of, or ""."""
     return config.getoption(OPTION) or config.getini(OPTION) or os.environ.get(ENVIRONMENT, "")
 
 
@@ -39,7 +40,7 @@ def _river_schema_url(pytestconfig: pytest.Config) -> Iterator[str]:
     from river_core.testing.databases import postgres_schema
 
     try:
-        with postgres_schema(_postgres_url(pytestconfig)) as url:
+        with postgres_schema(postgres_url(pytestconfig)) as url:
             yield url
     except (ConfigurationError, DatabaseError) as error:
         pytest.fail(
@@ -63,7 +64,7 @@ def river_database_url(request: pytest.FixtureRequest) -> Iterator[str]:
     """
     from river_core.testing import databases
 
-    if not _postgres_url(request.config):
+    if not postgres_url(request.config):
         template = request.getfixturevalue("_river_template")
         yield databases.sqlite_copy(template, request.getfixturevalue("tmp_path"))
         return

@@ -37,6 +37,6 @@ def delete_finished(driver: Driver, task_id: str) -> int:
 
 
 def set_task_state(driver: Driver, row_id: int, state: str, meta: str) -> bool:
-    """Store a running task's custom state with its facts as text; False when it no longer runs."""
+    """Store an unfinished task's custom state with its facts as text; False when it has ended."""
     with driver.connect() as connection:
         return bool(connection.fetch(task_results.task_state_set(driver.sql, row_id, state, meta)))

@@ -45,7 +45,7 @@ class _Applications:
         self.default: Celery | None = None
         self.fallback: Celery | None = None
         self.latest: weakref.ref[Celery] | None = None
-        self.thread = threading.local()
+        self.thread: Any = threading.local()
         self.all: weakref.WeakSet[Celery] = weakref.WeakSet()
         self.on_finalize: dict[Any, Callable[[Celery], Any]] = {}
 
@@ -170,6 +170,27 @@ def _fallback() -> Celery:
         if _apps.fallback is None:
             _apps.fallback = Celery("default", set_as_current=False)
         return _apps.fallback
+
+
+@contextmanager
+def kept_applications(current: Any = None) -> Iterator[None]:
+    """Put the applications of process and thread back at the end; `current` is everybody's meanwhile."""
+    kept = (_apps.default, _apps.latest, getattr(_apps.thread, "app", None), dict(_apps.on_finalize))
+    if current is not None:
+        _apps.default, _apps.thread = current, _Everywhere(current)
+    try:
+        yield
+    finally:
+        if current is not None:
+            _apps.thread = threading.local()
+        _apps.default, _apps.latest, _apps.thread.app, _apps.on_finalize = kept
+
+
+class _Everywhere:
+    """Takes the place of what each thread knows."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
 
 
 def connect_on_app_finalize(callback: Callable[[Celery], Any], key: Any = None) -> None:

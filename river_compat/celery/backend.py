@@ -153,7 +153,7 @@ class RowBackend:
             return {"status": states.REVOKED, "result": TaskRevokedError(reason)}
         if row.state is JobState.DISCARDED:
             return {} if ignored and EXCEPTION not in metadata else self._failed(row)
-        if STATE_KEY in metadata and row.state is JobState.RUNNING:
+        if STATE_KEY in metadata:
             return {"status": metadata[STATE_KEY], "result": _custom_meta(metadata)}
         if row.state is JobState.RUNNING and self._reports_start(rows):
             return {"status": states.STARTED, "result": {"hostname": row.attempted_by[-1], "pid": None}}
@@ -216,6 +216,21 @@ class RowBackend:
         if row_id is not None:
             text = codec.encode(meta, "json").text
             task_rows.set_task_state(self.app.runtime.driver, row_id, state or states.PENDING, text)
+
+    def store_result(
+        self, task_id: str, result: Any, state: str, traceback: Any = None, request: Any = None, **kwargs: Any
+    ) -> Any:
+        """Store a custom state, with facts, in the row of a task that has not ended; returns the facts.
+
+        How a task ended is written with the end of its row, by the worker; no other state is changed then.
+        """
+        row_id = request.get("river_job_id") if request is not None else None
+        if row_id is None and (rows := self.find(task_id, None)) is not None:
+            row_id = rows.newest.id
+        if row_id is not None:
+            text = codec.encode(result, "json").text
+            task_rows.set_task_state(self.app.runtime.driver, row_id, state, text)
+        return result
 
     def forget(self, task_id: str) -> None:
         """Delete the finished rows of a task."""

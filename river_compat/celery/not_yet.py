@@ -35,7 +35,7 @@ OPERATIONS = f"{LATER}; stop workers by signals, and read and cancel rows with r
 APPLICATION: dict[str, str] = {
     **dict.fromkeys(("Beat", "add_periodic_task"), PERIODIC),
     **dict.fromkeys(("GroupResult", "ResultSet"), RESULTS),
-    **dict.fromkeys(("Worker", "WorkController", "start", "worker_main"), START),
+    **dict.fromkeys(("start", "worker_main"), START),
     **dict.fromkeys(("signature", "canvas"), CANVAS),
     **dict.fromkeys(("control", "events"), OPERATIONS),
     **dict.fromkeys(
@@ -73,7 +73,6 @@ APPLICATION: dict[str, str] = {
             "create_task_cls",
             "either",
             "events_cls",
-            "fixups",
             "loader",
             "loader_cls",
             "log_cls",
@@ -134,12 +133,31 @@ MODULES: dict[str, str] = {
     "bootsteps": NO_PARTS,
     "canvas": CANVAS,
     "concurrency": START,
-    "contrib": f"{LATER}; in tests set task_always_eager, or call task.apply()",
-    "fixups": NO_PARTS,
+    "contrib.migrate": f"{LATER}; let the old workers finish what waits in the broker",
+    "contrib.rdb": "use the standard library's breakpoint() in a task of a worker with -P solo",
+    "contrib.sphinx": "document tasks as functions; autodoc finds what @app.task made of them",
+    "contrib.testing.manager": "wait for the results themselves, with get(timeout=...)",
     "loaders": NO_PARTS,
     "platforms": NO_PARTS,
     "security": APPLICATION["setup_security"],
-    "worker": START,
+    **dict.fromkeys(
+        (
+            f"worker.{name}"
+            for name in (
+                "autoscale",
+                "components",
+                "consumer",
+                "control",
+                "heartbeat",
+                "loops",
+                "pidbox",
+                "request",
+                "state",
+                "strategy",
+            )
+        ),
+        START,
+    ),
 }
 
 

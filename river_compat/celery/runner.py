@@ -24,6 +24,7 @@ from river_compat.celery.exceptions import (
     SecurityWarning,
     WorkerLostError,
 )
+from river_compat.celery.fixups import around_task
 from river_compat.celery.request import WorkerContext
 from river_compat.celery.successor import Successor, scheduled_rows
 from river_compat.celery.timing import is_expired
@@ -69,6 +70,7 @@ class CeleryRunner:
         self._accept = codec.accepted_types(app.conf.accept_content)
         self._result_serializer: str = app.conf.result_serializer
         self._tracers: dict[str, Tracer] = {}
+        self._fixups = app.fixups
         if self._accept & UNSAFE_TYPES:
             warnings.warn(SecurityWarning(_UNSAFE), stacklevel=2)
 
@@ -87,7 +89,10 @@ class CeleryRunner:
             return _expired(call)
         if received_logger.isEnabledFor(logging.INFO):
             _log_received(call, tracer.task)
-        return self._run(tracer, request, job, ignored)
+        if not self._fixups:
+            return self._run(tracer, request, job, ignored)
+        with around_task(self._fixups):
+            return self._run(tracer, request, job, ignored)
 
     def _tracer(self, call: TaskCall) -> Tracer:
         task = self._tasks.get(call.name)

@@ -10,7 +10,7 @@ from types import ModuleType
 import click
 
 from river_compat.celery import Celery
-from river_compat.celery.app.database import database_url
+from river_compat.celery.app.database import database_url, django_alias
 from river_compat.cli.invocation import Invocation
 from river_compat.cli.place import Place, place_of
 from river_compat.importing import import_path, import_submodule, working_directory_first
@@ -38,6 +38,9 @@ def place_of_application(app: Celery) -> Place:
     """Return where the application's database is."""
     if app.conf.river_driver is not None:
         return Place(f"what river_driver gives, {app.conf.river_driver!r}")
+    alias = django_alias(app.conf)
+    if alias is not None:
+        return Place(f"the database {alias!r} of Django")
     return place_of(database_url(app.conf))
 
 

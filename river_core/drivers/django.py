@@ -37,8 +37,10 @@ class DjangoDriver:
     with one warning in the log.
     """
 
-    def __init__(self, alias: str = "default", *, schema: str = "") -> None:
+    def __init__(self, alias: str = "default", *, schema: str = "", listen_url: str | None = None) -> None:
         """Take the alias that holds River's schema; nothing connects yet.
+
+        Where the alias leads to a pooler, `listen_url` leads past it, for the one connection that listens.
 
         Raises ConfigurationError for an alias that does not exist or is on another kind of database.
         """
@@ -48,6 +50,7 @@ class DjangoDriver:
         if vendor not in (POSTGRES, SQLITE):
             raise ConfigurationError(f"the alias {alias!r} is on {vendor}; River lives on Postgres or SQLite")
         self._alias = alias
+        self._listen_url = listen_url
         self._sqlite = Sql(Dialect.SQLITE, schema) if vendor == SQLITE else None
         self._learned = LearnedSql(schema)
         self._lock = threading.Lock()
@@ -55,6 +58,11 @@ class DjangoDriver:
         self._target: str | None = None
         if vendor == SQLITE:
             connection_created.connect(_register_json)
+
+    @property
+    def alias(self) -> str:
+        """The alias that holds River's schema."""
+        return self._alias
 
     @property
     def sql(self) -> Sql:
@@ -130,7 +138,7 @@ class DjangoDriver:
 
     def _open(self, target: str) -> Driver:
         if self._sqlite is None:
-            driver = PsycopgDriver(target, schema=self.sql.schema)
+            driver = PsycopgDriver(target, schema=self.sql.schema, listen_url=self._listen_url)
             driver.learned = self._learned
             return driver
         if self._is_in_memory():

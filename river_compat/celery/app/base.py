@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import _state
+from river_compat.celery import fixups as framework_fixups
 from river_compat.celery.app import database, definition
 from river_compat.celery.app.modules import Discovery, Packages, import_task_modules
 from river_compat.celery.app.registry import TaskRegistry
@@ -72,6 +73,7 @@ class Celery:
         self.strict_typing = strict_typing
         self.finalized = False
         self._task_class = task_cls
+        self.default_task_class: Any = Task
         self._bound_task_class: Any = None
         self._finalize_lock = threading.RLock()
         self._pending: deque[Any] = deque()
@@ -92,6 +94,7 @@ class Celery:
             lambda: self.conf.river_plugins,
         )
         self.backend = RowBackend(self)
+        self._fixups = framework_fixups.install(self)
         if set_as_current:
             self.set_current()
         _state.register_app(self)
@@ -192,7 +195,7 @@ class Celery:
     def Task(self) -> Any:  # noqa: N802 - the name is Celery's
         """The base class of the application's tasks, bound to it; may be set to one of your own."""
         if self._bound_task_class is None:
-            base = self._task_class or Task
+            base = self._task_class or self.default_task_class
             base = import_path(base) if isinstance(base, str) else base
             self._bound_task_class = type(
                 base.__name__, (base,), {"_app": self, "__module__": base.__module__}
@@ -319,18 +322,43 @@ class Celery:
     def autodiscover_tasks(
         self, packages: Packages = None, related_name: str | None = "tasks", force: bool = False
     ) -> None:
-        """Import `<package>.<related_name>` of each package when a worker starts, or now (`force`)."""
-        discovery = Discovery(packages, related_name)
+        """Import `<package>.<related_name>` of each package when a worker starts, or now (`force`).
+
+        Without packages those of Django's installed apps are meant.
+        """
+        discovery = Discovery(self._installed_packages if packages is None else packages, related_name)
         if force:
             import_task_modules((), [discovery])
         else:
             self._discoveries.append(discovery)
 
+    def _installed_packages(self) -> list[str]:
+        return [package for fixup in self._fixups for package in fixup.autodiscover_tasks()]
+
     def import_default_modules(self, more: Iterable[str] = ()) -> list[str]:
         """Import `include`, `imports`, `more` and what was to be discovered; returns the modules' names."""
         conf = self.conf
+        for fixup in self._fixups:
+            fixup.before_imports()
         names = (*_as_tuple(conf.imports), *_as_tuple(conf.include), *more)
         return import_task_modules(names, self._discoveries)
+
+    @property
+    def fixups(self) -> list[framework_fixups.Fixup]:
+        """What this application does because of a framework, such as Django."""
+        return self._fixups
+
+    @cached_property
+    def WorkController(self) -> Any:  # noqa: N802 - the name is Celery's
+        """The class of workers that belong to this application."""
+        from river_compat.celery.worker import WorkController as Base
+
+        return type("WorkController", (Base,), {"app": self, "__module__": Base.__module__})
+
+    @property
+    def Worker(self) -> Any:  # noqa: N802 - the name is Celery's
+        """The same class."""
+        return self.WorkController
 
     # -- sending and results
 

@@ -16,6 +16,11 @@ from river_compat.celery.app.setting_names import KNOWN, OF_OLD_NAME, SECTIONS, 
 from river_compat.celery.exceptions import CeleryWarning, ImproperlyConfigured
 from river_compat.importing import import_path, working_directory_first
 
+TIME_ZONE_OF_DJANGO = "TIME_ZONE"
+"""Django's setting, which counts where `timezone` is not set."""
+OF_DJANGO = frozenset({"CELERY_DB_REUSE_MAX"})
+"""Names that look like settings and are read by Django's fixup."""
+
 
 def read_source(source: Any, silent: bool, namespace: str | None) -> dict[str, Any]:
     """Return settings by their new names from an object, class, mapping, `module` or `module:attribute`.
@@ -24,9 +29,10 @@ def read_source(source: Any, silent: bool, namespace: str | None) -> dict[str, A
     mixed spellings; warns once per name under the namespace that no setting has.
     """
     values = _values(source, silent)
-    if namespace:
-        return _of_namespace(values, namespace.rstrip("_") + "_")
-    return _translated(values)
+    found = _of_namespace(values, namespace.rstrip("_") + "_") if namespace else _translated(values)
+    if isinstance(values.get(TIME_ZONE_OF_DJANGO), str):
+        found.setdefault("timezone", values[TIME_ZONE_OF_DJANGO])
+    return found
 
 
 def _values(source: Any, silent: bool) -> dict[str, Any]:
@@ -51,6 +57,8 @@ def _of_namespace(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
         name = key.removeprefix(prefix).lower()
         if name in KNOWN or name.startswith(SECTIONS):
             found[name] = value
+        elif key in OF_DJANGO:
+            continue
         else:
             _warn_unknown(key, name, prefix)
     return found

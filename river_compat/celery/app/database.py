@@ -1,8 +1,11 @@
 """Which database an application uses, from its settings and the environment.
 
-In this order: `river_driver`, `river_database_url`, a `broker_url` that is a database, the variables
-RIVER_DATABASE_URL and DATABASE_URL, and a SQLite file in the working directory. The URL of a broker
+In this order: `river_driver`, `river_using` (an alias of Django), `river_database_url`, a `broker_url` that
+is a database, the variables RIVER_DATABASE_URL and DATABASE_URL, Django's alias `default` where Django is in
+use, and a SQLite file in the working directory. Where Django has the database in its DATABASES, its
+transactions are joined. The URL of a broker
 that was left in the settings is accepted, with one warning, where one of the others names the database.
+The broker `memory://` of tests is a temporary SQLite file, whatever the environment says.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from river_compat.celery.app import django_database
+from river_compat.celery.app.scratch import is_scratch, scratch_url
 from river_compat.celery.exceptions import CeleryWarning, unsupported
 from river_core.drivers import open_driver
 from river_core.drivers.base import Driver
@@ -22,7 +27,7 @@ DEFAULT_URL = "sqlite:///river.sqlite3"
 VARIABLES = ("RIVER_DATABASE_URL", "DATABASE_URL")
 DATABASE_SCHEMES = frozenset({"postgres", "postgresql", "sqlite"})
 _SET_URL = "set river_database_url or RIVER_DATABASE_URL to a postgresql:// or sqlite:/// URL"
-_RESULT_BACKENDS_WITHOUT_EFFECT = ("", "disabled", "river", "django-db")
+_RESULT_BACKENDS_WITHOUT_EFFECT = ("", "cache+memory", "disabled", "django-db", "river")
 
 
 def open_database(conf: Settings) -> Driver:
@@ -34,26 +39,61 @@ def open_database(conf: Settings) -> Driver:
     if conf.river_driver is not None:
         driver: Driver = conf.river_driver
         return driver
+    schema = conf.river_schema or os.environ.get("RIVER_SCHEMA", "")
+    given = conf.river_listen_url or os.environ.get("RIVER_LISTEN_URL")
+    listen_url = _without_driver(given) if given else None
+    alias = django_alias(conf)
+    if alias is not None:
+        return _open_alias(conf, alias, schema, listen_url)
     url = database_url(conf)
     _check_result_backend(conf.result_backend, url)
-    schema = conf.river_schema or os.environ.get("RIVER_SCHEMA", "")
-    listen_url = conf.river_listen_url or os.environ.get("RIVER_LISTEN_URL")
-    return open_driver(url, schema=schema, listen_url=_without_driver(listen_url) if listen_url else None)
+    driver = open_driver(url, schema=schema, listen_url=listen_url)
+    return _beside_django(driver) if django_database.is_in_use() else driver
 
 
-def database_url(conf: Settings) -> str:
-    """Return the URL of the application's database."""
+def django_alias(conf: Settings) -> str | None:
+    """Return the alias of Django's DATABASES that is the application's database, or None."""
+    return django_database.alias_for(conf, _named_url(conf))
+
+
+def _open_alias(conf: Settings, alias: str, schema: str, listen_url: str | None) -> Driver:
+    from river_core.drivers.django import DjangoDriver  # Django is in use
+
+    broker = old_broker_url(conf)
+    if broker:
+        _warn(
+            f"broker_url={_shown(broker)!r} is not used: tasks are sent to the database {alias!r} of Django"
+        )
+    _check_result_backend(conf.result_backend, alias)
+    return DjangoDriver(alias, schema=schema, listen_url=listen_url)
+
+
+def _beside_django(driver: Driver) -> Driver:
+    from river_core.drivers.django_beside import BesideDjango  # Django is in use
+
+    return BesideDjango(driver)
+
+
+def _named_url(conf: Settings) -> str | None:
+    """Return the URL that settings or environment name, as they spell it but for SQLAlchemy's driver."""
     broker = conf.broker_url
-    url = conf.river_database_url
+    url = conf.river_database_url or (scratch_url(broker) if is_scratch(broker) else None)
     if url is None and is_database(broker):
         url = broker
     if url is None:
         url = next((value for name in VARIABLES if (value := os.environ.get(name))), None)
-    if broker and not is_database(broker):
+    return _without_driver(url) if url else None
+
+
+def database_url(conf: Settings) -> str:
+    """Return the URL of the application's database, where it is not one of Django's aliases."""
+    url = _named_url(conf)
+    broker = old_broker_url(conf)
+    if broker:
         if url is None:
             raise unsupported(f"broker_url={_shown(broker)!r}", _SET_URL)
         _warn(f"broker_url={_shown(broker)!r} is not used: tasks are sent to the database")
-    return _without_driver(url) if url is not None else DEFAULT_URL
+    return url or DEFAULT_URL
 
 
 def is_database(url: Any) -> bool:
@@ -64,7 +104,8 @@ def is_database(url: Any) -> bool:
 def old_broker_url(conf: Settings) -> str | None:
     """Return the URL of the broker that the code was written for, where one is still in the settings."""
     broker = conf.broker_url
-    return broker if isinstance(broker, str) and not is_database(broker) else None
+    is_brokers = isinstance(broker, str) and not is_database(broker) and not is_scratch(broker)
+    return broker if is_brokers else None
 
 
 def _check_result_backend(backend: Any, url: str) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from river_compat.celery.exceptions import unsupported
 from river_compat.importing import import_submodule, working_directory_first
 
 Packages = Iterable[str] | Callable[[], Iterable[str]] | None
@@ -30,11 +28,6 @@ class Discovery:
 
     def _packages(self) -> list[str]:
         if self.packages is None:
-            if os.environ.get("DJANGO_SETTINGS_MODULE"):
-                raise unsupported(
-                    "autodiscover_tasks() over Django's installed apps",
-                    "it is not implemented yet; name the packages",
-                )
             return []
         named = self.packages() if callable(self.packages) else self.packages
         return [named] if isinstance(named, str) else list(named)

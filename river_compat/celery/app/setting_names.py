@@ -37,6 +37,7 @@ HONOURED: dict[str, Any] = {
     "river_queue_names": "lenient",
     "river_refresh_attempts_after": 600.0,
     "river_schema": "",
+    "river_using": None,
     "task_acks_late": False,
     "task_always_eager": False,
     "task_create_missing_queues": True,

@@ -27,9 +27,9 @@ WHERE river_job.id = found.id
 RETURNING river_job.id;
 
 -- name: task_state_set
--- Writes the custom state of a task that runs, at once, and tells nobody.
+-- Writes the custom state of a task that has not ended, at once, and tells nobody.
 UPDATE /* TEMPLATE: schema */river_job
 SET metadata = metadata || @updates::text::jsonb
 WHERE id = @id::bigint
-  AND state = 'running'
+  AND state NOT IN ('cancelled', 'completed', 'discarded')
 RETURNING id;

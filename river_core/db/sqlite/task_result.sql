@@ -18,9 +18,9 @@ WHERE kind = 'python_task'
 RETURNING id;
 
 -- name: task_state_set
--- Writes the custom state of a task that runs, at once, and tells nobody.
+-- Writes the custom state of a task that has not ended, at once, and tells nobody.
 UPDATE /* TEMPLATE: schema */river_job
 SET metadata = jsonb(river_merge(river_json(metadata), @updates))
 WHERE id = @id
-  AND state = 'running'
+  AND state NOT IN ('cancelled', 'completed', 'discarded')
 RETURNING id;

@@ -1,0 +1,1 @@
+"""Celery's tasks for Django."""

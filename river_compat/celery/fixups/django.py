@@ -1,0 +1,98 @@
+"""Django's part in an application, where DJANGO_SETTINGS_MODULE is set (`celery.fixups.django`).
+
+The working directory is on the path, tasks have `delay_on_commit`, a bare `autodiscover_tasks()` looks
+through the installed apps, and workers set Django up before they import tasks and look after its connections.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from river_compat.celery.exceptions import FixupWarning
+
+if TYPE_CHECKING:
+    from river_compat.celery.app.base import Celery
+    from river_compat.celery.fixups.django_connections import DjangoConnections
+
+ENVIRONMENT = "DJANGO_SETTINGS_MODULE"
+SKIP_CHECKS = "CELERY_SKIP_CHECKS"
+TASK_CLASS = "river_compat.celery.contrib.django.task:DjangoTask"
+
+logger = logging.getLogger(__name__)
+
+
+def fixup(app: Celery, env: str = ENVIRONMENT) -> DjangoFixup | None:
+    """Return the fixup of an application where the environment names Django's settings, else None."""
+    if not os.environ.get(env):
+        return None
+    if find_spec("django") is None:
+        text = f"{env} is set, but Django is not installed: nothing is done for it"
+        warnings.warn(FixupWarning(text), stacklevel=3)
+        return None
+    return DjangoFixup(app).install()
+
+
+class DjangoFixup:
+    """What one application does because of Django. Django itself is not set up before it is needed."""
+
+    def __init__(self, app: Celery) -> None:
+        """Belong to `app`; install() does the rest."""
+        self.app = app
+        self._connections: DjangoConnections | None = None
+
+    def install(self) -> DjangoFixup:
+        """Put the working directory on the path, and give tasks Django's base class."""
+        here = str(Path.cwd())
+        if here not in sys.path:
+            sys.path.insert(0, here)
+        self.app.default_task_class = TASK_CLASS
+        return self
+
+    def autodiscover_tasks(self) -> list[str]:
+        """Return the names of the installed apps."""
+        from django.apps import apps  # needs the settings
+
+        return [config.name for config in apps.get_app_configs()]
+
+    def before_imports(self) -> None:
+        """Set Django up and run its system checks, unless CELERY_SKIP_CHECKS is set.
+
+        Raises Django's SystemCheckError for errors; warnings are logged.
+        """
+        import django
+        from django.conf import settings
+
+        django.setup()
+        if not os.environ.get(SKIP_CHECKS):
+            _check()
+        from river_compat.celery.fixups.django_connections import DjangoConnections
+
+        if self._connections is None:
+            self._connections = DjangoConnections(getattr(settings, "CELERY_DB_REUSE_MAX", None))
+
+    def task_begins(self) -> None:
+        """Let the task find connections that work."""
+        if self._connections is not None:
+            self._connections.task_begins()
+
+    def task_ends(self) -> None:
+        """Close what is too old or broken, and the caches."""
+        if self._connections is not None:
+            self._connections.task_ends()
+
+
+def _check() -> None:
+    from django.core import checks
+    from django.core.management.base import SystemCheckError
+
+    found: list[Any] = [each for each in checks.run_checks() if not each.is_silenced()]
+    if serious := [each for each in found if each.is_serious()]:
+        raise SystemCheckError("\n".join(str(each) for each in serious))
+    for message in found:
+        logger.log(message.level, "%s", message)

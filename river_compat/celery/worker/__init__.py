@@ -1,0 +1,124 @@
+"""The worker as an object (`celery.worker`): what `app.Worker` makes and tests start in a thread."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from river_compat.celery._state import get_current_app
+from river_compat.celery.command import SOLO, WorkerOptions, build_worker, pool_name
+
+if TYPE_CHECKING:
+    from river_compat.celery.app.base import Celery
+    from river_core import Worker
+
+__all__ = ["WorkController"]
+
+LOOK_SECONDS = 0.1
+WITHOUT_EFFECT = frozenset(
+    {
+        "beat",
+        "detach",
+        "heartbeat_interval",
+        "optimization",
+        "pidfile",
+        "prefetch_multiplier",
+        "redirect_stdouts",
+        "redirect_stdouts_level",
+        "state_db",
+        "statedb",
+        "task_events",
+        "use_eventloop",
+        "without_gossip",
+        "without_heartbeat",
+        "without_mingle",
+    }
+)
+
+
+class WorkController:
+    """One worker of an application. `start` runs it in the calling thread until another one calls `stop`."""
+
+    app: Celery
+
+    def __init__(
+        self,
+        app: Celery | None = None,
+        hostname: str | None = None,
+        *,
+        concurrency: int | None = None,
+        pool: str | None = None,
+        pool_cls: str | None = None,
+        queues: Iterable[str] | str | None = None,
+        exclude_queues: Iterable[str] | str | None = None,
+        include: Iterable[str] | str | None = None,
+        loglevel: int | str | None = None,
+        logfile: str | None = None,
+        ready_callback: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> None:
+        """Import the application's task modules; nothing connects yet.
+
+        Raises TypeError for an option that no worker has, UnsupportedFeature for a pool that is not here.
+        """
+        unknown = sorted(set(options) - WITHOUT_EFFECT)
+        if unknown:
+            raise TypeError(f"a worker has no option {unknown[0]!r}")
+        self.app = app or self._own_app()
+        self.hostname = hostname or f"celery@{socket.gethostname()}"
+        self.loglevel, self.logfile = loglevel, logfile
+        self.ready_callback = ready_callback
+        chosen = WorkerOptions(
+            queues=_names(queues),
+            exclude_queues=_names(exclude_queues),
+            concurrency=concurrency,
+            pool=pool or pool_cls,
+            hostname=hostname,
+            include=_names(include),
+        )
+        self.pool_cls = pool_name(self.app, chosen)
+        self.river: Worker = build_worker(self.app, chosen)
+        self._stop = threading.Event()
+
+    def _own_app(self) -> Celery:
+        return getattr(self, "app", None) or get_current_app()
+
+    def start(self) -> None:
+        """Work until `stop`, then wait for what runs. Raises OperationalError where nothing can start."""
+        self.river.start()
+        try:
+            self.on_consumer_ready(self)
+            if self.ready_callback is not None:
+                self.ready_callback(self)
+            while not self._stop.is_set():
+                if self.pool_cls == SOLO:
+                    self.river.run_jobs(LOOK_SECONDS)
+                else:
+                    self._stop.wait()
+        finally:
+            self.river.stop(None)
+
+    def on_consumer_ready(self, consumer: Any) -> None:
+        """Called when the worker takes tasks; may be overridden."""
+
+    def stop(self) -> None:
+        """Ask `start` to return once the running tasks have ended; callable from any thread."""
+        self._stop.set()
+        self.river.request_stop()
+
+    def terminate(self) -> None:
+        """Ask the same, and interrupt the running tasks: they run again elsewhere."""
+        self.stop()
+        self.river.stop_and_cancel()
+
+    def __repr__(self) -> str:
+        """Show the name."""
+        return f"<{type(self).__name__}: {self.hostname}>"
+
+
+def _names(given: Iterable[str] | str | None) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    return tuple(given.split(",")) if isinstance(given, str) else tuple(given)
