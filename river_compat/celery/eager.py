@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from river_compat import codec
 from river_compat.celery import _state, states
 from river_compat.celery import options as call_options
-from river_compat.celery.app.trace import Tracer
+from river_compat.celery.app import trace
 from river_compat.celery.eager_result import EagerResult
 from river_compat.celery.einfo import ExceptionInfo
 from river_compat.celery.exceptions import Retry
@@ -51,7 +51,8 @@ def apply(
     """
     registered = task.app.tasks[task.name]
     request = _request(registered, task_id or str(uuid.uuid4()), args, kwargs, fields)
-    ending = Tracer(registered).trace(request, lambda value: value, eager=True, propagate=throw)
+    run = trace.build_tracer(registered.name, registered, eager=True, propagate=throw, app=task.app)
+    ending = run(request.id, request.args, request.kwargs, request)
     error = ending.value
     if ending.state == states.RETRY and isinstance(error, Retry) and error.sig is not None:
         result: EagerResult[Any] = error.sig.apply(retries=request.retries + 1)

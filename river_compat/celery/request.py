@@ -6,12 +6,15 @@ when it is first asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from river_compat.codec import ACCEPT_JSON, JSON_TYPE, decode
 from river_compat.envelope import TaskCall
-from river_core.job import JobRow
+from river_core.job import JobRow, JobState
 
+STORING = "_storing"
 DEFAULTS: dict[str, Any] = {
     "args": None,
     "callbacks": None,
@@ -51,6 +54,19 @@ DEFAULTS: dict[str, Any] = {
 }
 MESSAGE_FIELDS = frozenset({*DEFAULTS, "argsrepr", "compression", "kwargsrepr", "lang", "task"})
 EMBEDDED = ("callbacks", "errbacks", "chain", "chord")
+
+
+@dataclass(frozen=True, slots=True)
+class Storing:
+    """How the outcome of a run is stored; a worker puts it into the request under the key `STORING`.
+
+    `settle` turns the return value into what is stored and may raise, which fails the run. `after_write`
+    takes a function that is called once the outcome is written, with the state that the row was left in;
+    None where nothing is written.
+    """
+
+    settle: Callable[[Any], Any]
+    after_write: Callable[[Callable[[JobState | None], object]], object] | None = None
 
 
 class Context:

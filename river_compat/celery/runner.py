@@ -7,26 +7,30 @@ transaction that ends the row.
 from __future__ import annotations
 
 import logging
+import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from river_compat import codec
-from river_compat.celery import _state, states, waiting_step
-from river_compat.celery.app.trace import Ending, Tracer
+from river_compat.celery import _state, signals, states, waiting_step, worker_telling
+from river_compat.celery.app import trace
+from river_compat.celery.app.trace import Ending
 from river_compat.celery.control_flow import carries_control_flow
 from river_compat.celery.einfo import ExceptionInfo
 from river_compat.celery.exceptions import (
     InvalidTaskError,
     Reject,
-    Retry,
     SecurityWarning,
     WorkerLostError,
 )
 from river_compat.celery.fixups import around_task
-from river_compat.celery.request import WorkerContext
-from river_compat.celery.successor import Successor, scheduled_rows
+from river_compat.celery.request import STORING, Context, Storing, WorkerContext
+from river_compat.celery.successor import scheduled_rows
+from river_compat.celery.telling import Run, tell_internal_error, tell_lost
 from river_compat.celery.timing import is_expired
 from river_compat.envelope import TaskCall
 from river_compat.errors import CallNotRunnable
@@ -42,7 +46,7 @@ from river_compat.results import (
     result_metadata,
 )
 from river_core.decide import snooze_count
-from river_core.job import JobRow
+from river_core.job import JobRow, JobState
 from river_core.links import Break
 from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Outcome, Snoozed
 from river_core.task import Job
@@ -60,6 +64,14 @@ received_logger = logging.getLogger("celery.worker.strategy")
 logger = logging.getLogger("celery.worker.request")
 
 
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A task, and what runs it; libraries may have wrapped that."""
+
+    task: Task[..., Any]
+    trace: Callable[[str, Any, Any, Context], Ending]
+
+
 class CeleryRunner:
     """Runs the calls of one application's tasks. Used by all slots of a worker at once."""
 
@@ -69,14 +81,18 @@ class CeleryRunner:
         self._tasks = app.tasks
         self._accept = codec.accepted_types(app.conf.accept_content)
         self._result_serializer: str = app.conf.result_serializer
-        self._tracers: dict[str, Tracer] = {}
+        self._tracers: dict[str, Traced] = {}
         self._fixups = app.fixups
         if self._accept & UNSAFE_TYPES:
             warnings.warn(SecurityWarning(_UNSAFE), stacklevel=2)
 
     def run(self, call: TaskCall, job: Job) -> Outcome:
         """Run a call and return how it ended; raises CallNotRunnable for a task nobody registered here."""
-        tracer = self._tracer(call)
+        try:
+            tracer = self._tracer(call)
+        except CallNotRunnable:
+            worker_telling.tell_unknown(self, call, job.row)
+            raise
         try:
             request = WorkerContext(call, job.row, *self._arguments(call, job.row))
             ignored = request.effective_ignore_result(tracer.task.ignore_result)
@@ -84,17 +100,19 @@ class CeleryRunner:
             expired = '"expires"' in call.headers and is_expired(request.expires, _claimed_at(job))
         except (codec.DecodeError, codec.ContentDisallowed, InvalidTaskError, ValueError) as error:
             logger.error("task %s[%s] cannot be read and is discarded: %s", call.name, call.id, error)
+            worker_telling.tell_rejected(self, job.row, error)
             return failure(error)
+        worker_telling.tell_received(self, tracer.task, request)
         if expired:
-            return _expired(call)
+            return _expired(call, tracer.task, request, job)
         if received_logger.isEnabledFor(logging.INFO):
-            _log_received(call, tracer.task)
+            _log_received(request, tracer.task)
         if not self._fixups:
             return self._run(tracer, request, job, ignored)
         with around_task(self._fixups):
             return self._run(tracer, request, job, ignored)
 
-    def _tracer(self, call: TaskCall) -> Tracer:
+    def _tracer(self, call: TaskCall) -> Traced:
         task = self._tasks.get(call.name)
         tracer = self._tracers.get(call.name)
         if tracer is not None and tracer.task is task:
@@ -105,7 +123,8 @@ class CeleryRunner:
                 f"task {call.name!r} is not registered in this worker"
                 + (f"; it knows {close}" if close else "; import the module that defines it")
             )
-        tracer = self._tracers[call.name] = Tracer(task)
+        made = trace.build_tracer(task.name, task, app=self._app)
+        tracer = self._tracers[call.name] = Traced(task, made)
         return tracer
 
     def _arguments(self, call: TaskCall, row: JobRow) -> tuple[Any, Any, Any]:
@@ -126,15 +145,20 @@ class CeleryRunner:
         """Return the end of a step whose members will never all bring their parts."""
         return waiting_step.broken(call, cause)
 
-    def _run(self, tracer: Tracer, request: WorkerContext, job: Job, ignored: bool) -> Outcome:
+    def _run(self, tracer: Traced, request: WorkerContext, job: Job, ignored: bool) -> Outcome:
         _state.start_clean()
         settle = _nothing if ignored else self._settle
+        request.__dict__[STORING] = Storing(settle, partial(self._after_write, job))
+        run = Run(tracer.task, request.id, request.args, request.kwargs, request, time.monotonic())
         try:
-            ending = tracer.trace(request, settle)
+            ending = tracer.trace(request.id, request.args, request.kwargs, request)
         except (SystemExit, KeyboardInterrupt) as error:
-            return _broken(request, error)
+            return _broken(run, error, job)
         except BaseException as error:
-            if isinstance(error, Exception) or carries_control_flow(error):
+            if carries_control_flow(error):
+                raise
+            if isinstance(error, Exception):
+                tell_internal_error(run, error)
                 raise
             logger.error("task %s[%s] failed: %r", request.task, request.id, error)
             return failure(error, trace=ExceptionInfo(error).traceback)
@@ -146,6 +170,15 @@ class CeleryRunner:
                 metadata.update(ending.settled)
             return Completed(metadata, follow_ups)
         return self._not_succeeded(tracer.task, request, job, ending, metadata, follow_ups)
+
+    def _after_write(self, job: Job, told: Callable[[JobState | None], object]) -> None:
+        """Call `told` once the outcome of `job` is written, with the framework's care as around the task."""
+
+        def within(state: JobState | None) -> None:
+            with around_task(self._fixups):
+                told(state)
+
+        job.after_write(within if self._fixups else told)
 
     def _settle(self, value: Any) -> dict[str, Any]:
         return result_metadata(value, self._result_serializer)
@@ -162,7 +195,7 @@ class CeleryRunner:
         error = ending.value
         ignored = bool(request.__dict__["ignore_result"])
         if ending.state == states.RETRY:
-            return self._retried(task, request, ending, metadata, follow_ups)
+            return self._retried(request, ending, metadata, follow_ups)
         if ending.state == states.IGNORED:
             return Completed({**metadata, OUTCOME: TaskOutcome.IGNORED.value}, follow_ups)
         if isinstance(error, Reject) and error.requeue and _may_requeue(job):
@@ -172,18 +205,12 @@ class CeleryRunner:
 
     def _retried(
         self,
-        task: Task[..., Any],
         request: WorkerContext,
         ending: Ending,
         metadata: dict[str, Any],
         follow_ups: tuple[FollowUp, ...],
     ) -> Outcome:
         retry = ending.value
-        if not follow_ups:
-            try:
-                follow_ups = (_by_hand(task, request, retry),)
-            except Exception as error:  # noqa: BLE001 - past the limit, or not storable: that is the task's failure
-                return _failed(error, ExceptionInfo(error), metadata, (), True)
         metadata[OUTCOME] = TaskOutcome.RETRIED.value
         trace = ending.einfo.traceback if ending.einfo is not None else None
         if not request.__dict__["ignore_result"]:
@@ -196,7 +223,9 @@ def _claimed_at(job: Job) -> datetime:
     return job.row.attempted_at or datetime.now(UTC)
 
 
-def _expired(call: TaskCall) -> Cancelled:
+def _expired(call: TaskCall, task: Task[..., Any], request: WorkerContext, job: Job) -> Cancelled:
+    if signals.task_revoked.receivers:
+        job.after_write(lambda _: worker_telling.tell_revoked(task, request, expired=True))
     logger.info("task %s[%s] expired and is discarded", call.name, call.id)
     return Cancelled("the task expired before it was run", {OUTCOME: TaskOutcome.EXPIRED.value})
 
@@ -205,9 +234,14 @@ def _nothing(_: Any) -> None:
     return None
 
 
-def _log_received(call: TaskCall, task: Task[..., Any]) -> None:
-    data = {"id": call.id, "name": task.name}
-    received_logger.info("Task %(name)s[%(id)s] received", data, extra={"data": data})
+def _log_received(request: WorkerContext, task: Task[..., Any]) -> None:
+    data = {"id": request.id, "name": task.name}
+    text = trace.LOG_RECEIVED
+    if text.count("%(") > len(data):
+        facts = ("eta", "argsrepr", "kwargsrepr")
+        eta, args, kwargs = (request.get(name) for name in facts)
+        data |= {"eta": eta, "args": args, "kwargs": kwargs}
+    received_logger.info(text, data, extra={"data": data})
 
 
 def _common_metadata(request: WorkerContext, job: Job) -> dict[str, Any]:
@@ -228,19 +262,6 @@ def _follow_ups(request: WorkerContext) -> tuple[FollowUp, ...]:
     return (*(FollowUp(row) for row in rows[:-1]), FollowUp(rows[-1], RETRY_ID))
 
 
-def _by_hand(task: Task[..., Any], request: WorkerContext, retry: Retry) -> FollowUp:
-    """Schedule the next run for `raise Retry(...)`, which in Celery would be lost."""
-    when: Any = task.default_retry_delay if retry.when is None else retry.when
-    delay = "eta" if hasattr(when, "isoformat") else "countdown"
-    retries = request.retries + 1
-    if task.max_retries is not None and retries > task.max_retries:
-        raise retry.exc or task.MaxRetriesExceededError(f"Can't retry {task.name}[{request.id}]")
-    logger.warning("task %s[%s] raised Retry itself; use self.retry()", task.name, request.id)
-    options = {delay: when, "retries": retries}
-    next_run = Successor.of(task, request, request.args, request.kwargs, options)
-    return FollowUp(next_run.row(datetime.now(UTC)), RETRY_ID)
-
-
 def _may_requeue(job: Job) -> bool:
     return snooze_count(job.row) < MAX_REQUEUES
 
@@ -259,12 +280,15 @@ def _failed(
     return Failed(error, metadata, False, describe(error), trace, follow_ups)
 
 
-def _broken(request: WorkerContext, error: BaseException) -> Failed:
+def _broken(run: Run, error: BaseException, job: Job) -> Failed:
     """Return the outcome of a task that wanted to end its process: a failure, as Celery gives it.
 
     Celery's child process ends there and the task with it; running such a task again would only end
     the next attempt in the same way.
     """
     lost = WorkerLostError(f"the task ended its process: {describe(error)}")
-    logger.error("task %s[%s] failed: %s; the worker goes on", request.task, request.id, lost)
+    lost.__traceback__ = error.__traceback__
+    logger.error("task %s[%s] failed: %s; the worker goes on", run.task.name, run.id, lost)
+    if signals.task_failure.receivers:
+        job.after_write(lambda _: tell_lost(run, lost))
     return failure(lost, trace=ExceptionInfo(error).traceback)

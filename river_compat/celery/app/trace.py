@@ -1,157 +1,202 @@
-"""Runs a task once: body, handlers and log lines in Celery's order, as a value that says how it ended.
+"""Runs a task once, in Celery's order: what comes before the body, the body, and what is told afterwards.
 
-The worker and eager mode share it. Arguments are never logged. River's control flow, SystemExit and
-KeyboardInterrupt pass through without any handler.
+The worker and eager mode share it, by `build_tracer`, which libraries wrap. Arguments are not logged unless
+a format asks for them. River's control flow, SystemExit and KeyboardInterrupt pass through every handler;
+only `task_postrun` hears of them.
 """
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from river_compat.celery import _state, states
+from river_compat.celery import _state, signals, states
 from river_compat.celery.app.handlers import overrides
 from river_compat.celery.control_flow import carries_control_flow
 from river_compat.celery.einfo import ExceptionInfo
-from river_compat.celery.exceptions import Ignore, Reject, Retry
-from river_compat.celery.request import Context
+from river_compat.celery.exceptions import Ignore, InvalidTaskError, Reject, Retry
+from river_compat.celery.request import STORING, Context, Storing
+from river_compat.celery.successor import scheduled_rows
+from river_compat.celery.telling import Run, Teller
+from river_compat.celery.trace_ending import Ending, TraceInfo
+from river_compat.celery.trace_log import (
+    LOG_FAILURE,
+    LOG_IGNORED,
+    LOG_INTERNAL_ERROR,
+    LOG_RECEIVED,
+    LOG_REJECTED,
+    LOG_RETRY,
+    LOG_SUCCESS,
+    get_log_policy,
+    get_task_name,
+    log_policy_expected,
+    log_policy_ignore,
+    log_policy_internal,
+    log_policy_reject,
+    log_policy_unexpected,
+    logger,
+)
 from river_compat.celery.utils.serialization import get_pickleable_exception
-from river_compat.shortened import short_repr
+from river_core.job import JobState
 
 if TYPE_CHECKING:
+    from river_compat.celery.app.base import Celery
     from river_compat.celery.app.task import Task
 
-logger = logging.getLogger("celery.app.trace")
+__all__ = [
+    "LOG_FAILURE",
+    "LOG_IGNORED",
+    "LOG_INTERNAL_ERROR",
+    "LOG_RECEIVED",
+    "LOG_REJECTED",
+    "LOG_RETRY",
+    "LOG_SUCCESS",
+    "Ending",
+    "TraceInfo",
+    "Tracer",
+    "build_tracer",
+    "get_log_policy",
+    "get_task_name",
+    "log_policy_expected",
+    "log_policy_ignore",
+    "log_policy_internal",
+    "log_policy_reject",
+    "log_policy_unexpected",
+    "logger",
+    "task_has_custom",
+]
 
-Settle = Callable[[Any], Any]
+_NO_STORE = Storing(lambda value: value)
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How one run ended. `value` is the return value or the exception, `settled` what is stored."""
+def build_tracer(
+    name: str,
+    task: Task[..., Any],
+    loader: Any = None,
+    hostname: str | None = None,
+    store_errors: bool = True,
+    eager: bool = False,
+    propagate: bool = False,
+    app: Celery | None = None,
+    **_: Any,
+) -> Tracer:
+    """Return what runs a task: called with its id, arguments and request, it returns an `Ending`.
 
-    state: str
-    value: Any
-    settled: Any = None
-    einfo: ExceptionInfo | None = None
+    With `eager` errors of handlers are raised, with `propagate` those of the task, too. The worker and
+    eager mode look this name up in the module at each use, so that libraries may wrap it. The other
+    parameters are Celery's, and not needed.
+    """
+    del name, loader, hostname, store_errors, app
+    return Tracer(task, eager, propagate)
+
+
+def task_has_custom(task: Task[..., Any], attr: str) -> bool:
+    """Whether a task replaces a handler of `Task`."""
+    return overrides(task, attr)
 
 
 class Tracer:
-    """Runs one task. Made once for each task, used for each of its runs."""
+    """Runs one task. Made once for each task of a worker, used for each of its runs."""
 
-    __slots__ = ("_after_return", "_before_start", "_body", "_on_failure", "_on_retry", "_on_success", "task")
+    __slots__ = ("_before_start", "_body", "_eager", "_propagate", "_teller", "task")
 
-    def __init__(self, task: Task[..., Any]) -> None:
+    def __init__(self, task: Task[..., Any], eager: bool = False, propagate: bool = False) -> None:
         """Look once which handlers the task has; those it has not cost nothing per run."""
         self.task = task
-        self._body: Callable[..., Any] = task if overrides(task, "__call__") else task.run
+        self._eager = eager
+        self._propagate = propagate
+        self._body: Any = task if overrides(task, "__call__") else task.run
         self._before_start = task.before_start if overrides(task, "before_start") else None
-        self._on_success = task.on_success if overrides(task, "on_success") else None
-        self._on_failure = task.on_failure if overrides(task, "on_failure") else None
-        self._on_retry = task.on_retry if overrides(task, "on_retry") else None
-        self._after_return = task.after_return if overrides(task, "after_return") else None
+        self._teller = Teller(task, eager)
 
-    def trace(self, request: Context, settle: Settle, eager: bool = False, propagate: bool = False) -> Ending:
-        """Run the task for `request`.
-
-        `settle` turns the return value into what is stored and may raise, which fails the run. With
-        `eager` errors of handlers are raised, with `propagate` those of the task, too.
-        """
-        _state.push(_state.Frame(self.task, request, True, not eager or _state.join_will_block()))
-        started = time.monotonic()
+    def __call__(self, uuid: str, args: Any, kwargs: Any, request: Any = None) -> Ending:
+        """Run the task once."""
+        if not isinstance(kwargs, Mapping):
+            raise InvalidTaskError("the keyword arguments of a task are a mapping")
+        context = _context(request, args, kwargs)
+        storing: Storing = context.__dict__.get(STORING, _NO_STORE)
+        run = Run(self.task, uuid, args, kwargs, context, time.monotonic())
+        ending: Ending | None = None
+        later = False
+        self._push(context)
         try:
-            ending = self._run(request, settle, eager, propagate, started)
-            if self._after_return is not None and ending.state in (states.SUCCESS, states.FAILURE):
-                after = (ending.state, ending.value, request.id, request.args, request.kwargs, None)
-                self._handle(self._after_return, after, eager)
+            ending = self._run(run, storing)
+            later = self._tell(run, ending, storing)
             return ending
         finally:
+            if not later:
+                self._teller.postrun(run, ending)
             _state.pop()
 
-    def _run(self, request: Context, settle: Settle, eager: bool, propagate: bool, started: float) -> Ending:
-        args, kwargs = request.args, request.kwargs
+    def _push(self, context: Context) -> None:
+        blocks = not self._eager or _state.join_will_block()
+        _state.push(_state.Frame(self.task, context, entered=True, in_worker=blocks))
+
+    def _run(self, run: Run, storing: Storing) -> Ending:
+        args, kwargs = run.args, run.kwargs
+        if signals.task_prerun.receivers:
+            signals.task_prerun.send(self.task, task_id=run.id, task=self.task, args=args, kwargs=kwargs)
         try:
             if self._before_start is not None:
-                self._before_start(request.id, args, kwargs)
+                self._before_start(run.id, args, kwargs)
             value = self._body(*args, **kwargs)
-            settled = settle(value)
+            settled = storing.settle(value)
         except Ignore as error:
-            return self._ignored(request, error)
+            return _ending(states.IGNORED, error)
         except Reject as error:
-            return self._rejected(request, error)
+            return _ending(states.REJECTED, error)
         except Exception as error:
-            if propagate or carries_control_flow(error):
+            if self._propagate or carries_control_flow(error):
                 raise
-            if isinstance(error, Retry):
-                return self._retried(request, error, eager)
-            return self._failed(request, error, eager)
-        if self._on_success is not None:
-            self._handle(self._on_success, (value, request.id, args, kwargs), eager)
-        if logger.isEnabledFor(logging.INFO):
-            self._log_success(request, value, time.monotonic() - started)
-        return Ending(states.SUCCESS, value, settled)
+            return self._raised(run, error)
+        return Ending(value, None, time.monotonic() - run.started, None, settled)
 
-    def _retried(self, request: Context, error: Retry, eager: bool) -> Ending:
-        einfo = ExceptionInfo(error)
-        if self._on_retry is not None:
-            arguments = (error.exc, request.id, request.args, request.kwargs, einfo)
-            self._handle(self._on_retry, arguments, eager)
-        self._log(logging.INFO, "Task %(name)s[%(id)s] retry: %(exc)s", request, exc=str(error))
-        return Ending(states.RETRY, error, einfo=einfo)
+    def _raised(self, run: Run, error: Exception) -> Ending:
+        if not isinstance(error, Retry):
+            return _failed(error)
+        if error.sig is None and not self._eager and not scheduled_rows(run.request):
+            try:
+                self._retry_by_hand(run, error)
+            except Exception as refused:  # noqa: BLE001 - past the limit, or not storable
+                return _failed(refused)
+        return _ending(states.RETRY, error)
 
-    def _failed(self, request: Context, error: Exception, eager: bool) -> Ending:
-        einfo = ExceptionInfo(error)
-        shown = get_pickleable_exception(error)
-        if self._on_failure is not None:
-            self._handle(self._on_failure, (shown, request.id, request.args, request.kwargs, einfo), eager)
-        expected = bool(self.task.throws) and isinstance(error, tuple(self.task.throws))
-        self._log(
-            logging.INFO if expected else logging.ERROR,
-            "Task %(name)s[%(id)s] %(description)s: %(exc)s",
-            request,
-            None if expected else einfo,
-            exc=short_repr(error),
-            description="raised expected" if expected else "raised unexpected",
-            traceback=einfo.traceback,
-            internal=False,
-        )
-        return Ending(states.FAILURE, shown, einfo=einfo)
+    def _retry_by_hand(self, run: Run, retry: Retry) -> None:
+        """Schedule the next run for `raise Retry(...)`, which in Celery would be lost."""
+        logger.warning("task %s[%s] raised Retry itself; use self.retry()", self.task.name, run.id)
+        when: Any = retry.when
+        eta, countdown = (when, None) if hasattr(when, "isoformat") else (None, when)
+        self.task.retry(exc=retry.exc, throw=False, eta=eta, countdown=countdown)
 
-    def _ignored(self, request: Context, error: Ignore) -> Ending:
-        self._log(logging.INFO, "Task %(name)s[%(id)s] %(description)s", request, description="ignored")
-        return Ending(states.IGNORED, error)
+    def _tell(self, run: Run, ending: Ending, storing: Storing) -> bool:
+        """Tell handlers and receivers how it ended; return whether that waits for the outcome's write."""
+        if storing.after_write is None or not self._teller.is_heard(ending):
+            self._teller.tell(run, ending)
+            return False
 
-    def _rejected(self, request: Context, error: Reject) -> Ending:
-        einfo = ExceptionInfo(error)
-        self._log(logging.WARNING, "Task %(name)s[%(id)s] %(exc)s", request, einfo, exc=repr(error))
-        return Ending(states.REJECTED, error, einfo=einfo)
+        def written(state: JobState | None) -> None:
+            self._push(run.request)
+            try:
+                self._teller.tell_written(run, ending, state)
+            finally:
+                _state.pop()
 
-    def _log_success(self, request: Context, value: Any, runtime: float) -> None:
-        self._log(
-            logging.INFO,
-            "Task %(name)s[%(id)s] succeeded in %(runtime).6fs: %(return_value)s",
-            request,
-            runtime=runtime,
-            return_value=short_repr(value, self.task.resultrepr_maxsize),
-        )
+        storing.after_write(written)
+        return True
 
-    def _log(
-        self, level: int, text: str, request: Context, einfo: ExceptionInfo | None = None, **facts: Any
-    ) -> None:
-        if not logger.isEnabledFor(level):
-            return
-        data: Mapping[str, Any] = {"id": request.id, "name": request.shadow or self.task.name, **facts}
-        exc_info = einfo.exc_info if einfo is not None else None
-        logger.log(level, text, data, extra={"data": data}, exc_info=exc_info)
 
-    def _handle(self, handler: Callable[..., Any], arguments: tuple[Any, ...], eager: bool) -> None:
-        """Call a handler. In a worker its errors are logged: the outcome of the task stands."""
-        try:
-            handler(*arguments)
-        except Exception as error:
-            if eager or carries_control_flow(error):
-                raise
-            logger.exception("a handler of task %s raised", self.task.name)
+def _context(request: Any, args: Any, kwargs: Any) -> Context:
+    if isinstance(request, Context):
+        return request
+    return Context(request or {}, args=args, kwargs=kwargs, called_directly=False)
+
+
+def _ending(state: str, error: BaseException) -> Ending:
+    einfo = ExceptionInfo(error)
+    return Ending(einfo, TraceInfo(state, error, einfo))
+
+
+def _failed(error: BaseException) -> Ending:
+    einfo = ExceptionInfo(error)
+    return Ending(einfo, TraceInfo(states.FAILURE, get_pickleable_exception(error), einfo))

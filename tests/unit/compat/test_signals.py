@@ -84,19 +84,19 @@ def test_of_one_dispatch_uid_the_first_receiver_stays() -> None:
 
 def test_a_declared_task_is_a_sender_before_it_is_made() -> None:
     """Connecting does not finalize the application."""
-    app = Celery("signals", set_as_current=False)
     signal = Signal()
+    with Celery("signals", set_as_current=False) as app:
 
-    @app.task(shared=False)
-    def work() -> None:
-        """Do nothing."""
+        @app.task(shared=False)
+        def work() -> None:
+            """Do nothing."""
 
-    signal.connect(told, sender=work)
-    assert not app.finalized
-    assert signal.receivers == []
-    task = app.tasks[work.name]
-    assert signal.send(task, value=5) == [(told, 5)]
-    assert signal.send(work, value=6) == [(told, 6)]
+        signal.connect(told, sender=work)
+        assert not app.finalized
+        assert signal.receivers == []
+        task = app.tasks[work.name]
+        assert signal.send(task, value=5) == [(told, 5)]
+        assert signal.send(work, value=6) == [(told, 6)]
 
 
 def test_every_signal_says_its_name_and_arguments() -> None:
