@@ -2,9 +2,9 @@
 
 `open_driver` gives a driver for a database URL, `Client` inserts and manages jobs, `Worker` runs them,
 `Migrator` makes the schema. Public are the names here and, for adapters, the modules `errors`,
-`insert`, `job`, `outcome`, `decide`, `task`, `task_rows`, `standing`, `encoding`, `notifier`, `trailing`,
-`migrate`, `ambient`, `client`, `plugins`, `resumable`, `testing`, `otel` and `drivers.base`; everything else
-may change.
+`insert`, `job`, `outcome`, `decide`, `cancelling`, `task`, `task_rows`, `standing`, `encoding`, `notifier`,
+`trailing`, `migrate`, `ambient`, `client`, `plugins`, `resumable`, `testing`, `otel` and `drivers.base`;
+everything else may change.
 """
 
 from river_core.aio import AsyncClient
@@ -58,8 +58,10 @@ from river_core.plugins import FinalizeAction, Metric, Plugin
 from river_core.schedule import CronSchedule, IntervalSchedule, NeverSchedule, Schedule
 from river_core.task import Job, Registry, Task
 from river_core.unique import UniqueOpts
+from river_core.worker.companion import Admitted, Companion
 from river_core.worker.config import WorkerConfig
 from river_core.worker.events import Event, EventKind, JobStatistics
+from river_core.worker.jobs_here import JobHere
 from river_core.worker.maintenance.custom import MaintenanceTask
 from river_core.worker.maintenance.rescuer import UnknownKinds
 from river_core.worker.process import run_worker
@@ -67,12 +69,14 @@ from river_core.worker.producer import QueueConfig
 from river_core.worker.worker import Worker
 
 __all__ = [
+    "Admitted",
     "AmbientTransactionError",
     "AsyncClient",
     "AttemptError",
     "AwaitedTransactionError",
     "Cancelled",
     "Client",
+    "Companion",
     "Completed",
     "ConfigurationError",
     "ControlFlow",
@@ -94,6 +98,7 @@ __all__ = [
     "JobArgs",
     "JobCancelError",
     "JobDeleteManyParams",
+    "JobHere",
     "JobInterruptedError",
     "JobListCursor",
     "JobListParams",

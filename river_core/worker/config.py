@@ -14,6 +14,7 @@ from river_core.plugins import distinct
 from river_core.retry import DefaultRetryPolicy, RetryPolicy
 from river_core.schedule import Schedule, as_next
 from river_core.worker.attendant import CONTROL_POLL_SECONDS
+from river_core.worker.companion import Companion
 from river_core.worker.extensions import ErrorHandler
 from river_core.worker.identity import POLL_ONLY, marked_id
 from river_core.worker.internals import Internals
@@ -58,7 +59,8 @@ class WorkerConfig:
 
     `plugins` surround inserts and attempts. `error_handler` sees each failed attempt and may answer
     `cancel`. A job that still runs `job_stuck_threshold` after its time-out is given to
-    `job_stuck_handler`, which may answer True to have a new thread in its place.
+    `job_stuck_handler`, which may answer True to have a new thread in its place. `companions` are threads of
+    an adapter that live as long as the worker.
     """
 
     queues: Mapping[str, QueueConfig | int] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class WorkerConfig:
     processes: ProcessConfig | None = None
     clock: Clock = field(default_factory=SystemClock)
     plugins: Sequence[object] = ()
+    companions: Sequence[Companion] = ()
     error_handler: ErrorHandler | None = None
     job_stuck_threshold: float = 10.0
     job_stuck_handler: StuckHandler | None = None

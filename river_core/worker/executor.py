@@ -195,6 +195,10 @@ class Executor:
             outcome = Task().lost(row, loss)
         return self._completion(Job(row), outcome, attempt)
 
+    def not_run(self, row: JobRow, outcome: Outcome) -> Completion:
+        """Return the end of an attempt whose task was never called."""
+        return self._completion(Job(row), outcome, Attempt(row, self._clock.now(), None, self._policy))
+
     def broken(self, row: JobRow, cause: Break) -> StateChange:
         """Decide what becomes of a waiting row that cannot run; whatever happens it ends."""
         now = self._clock.now()

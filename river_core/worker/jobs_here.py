@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+from dataclasses import dataclass
 
 from river_core.errors import JobInterruptedError
+from river_core.job import JobRow
 from river_core.worker.running_job import RunningJob
+
+
+@dataclass(frozen=True, slots=True)
+class JobHere:
+    """A job that a worker has claimed and not finished."""
+
+    row: JobRow
+    started: bool
+    """Whether it has a thread or a child process, and does not wait for one."""
+    pid: int
+    """The process that runs it, or the worker's own."""
+    claimed_at: float
+    """By the monotonic clock of this process, in seconds."""
 
 
 class JobsHere:
@@ -25,6 +41,20 @@ class JobsHere:
     def ids(self) -> list[int]:
         """Return the ids of the jobs in slots."""
         return list(self._running)
+
+    def jobs_here(self) -> list[JobHere]:
+        """Return the jobs as they are now, oldest first."""
+        running = list(self._running.values())
+        return [JobHere(item.job.row, item.started, self._pid(item), item.claimed_at) for item in running]
+
+    def _pid(self, running: RunningJob) -> int:
+        del running
+        return os.getpid()
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes in which jobs run."""
+        return [os.getpid()]
 
     def count_of(self, queue: str) -> int:
         """Return how many jobs of a queue are here, waiting or running."""

@@ -21,6 +21,7 @@ from river_core.plugins import PluginSet, overridden
 from river_core.service import Service
 from river_core.task import Registry
 from river_core.worker.attendant import Attendant
+from river_core.worker.companion import Companion, admitting
 from river_core.worker.completer import DRAIN_SECONDS, Completer, Written
 from river_core.worker.completion import Completion
 from river_core.worker.config import WorkerConfig
@@ -38,7 +39,7 @@ from river_core.worker.outcome_writer import OutcomeWriter
 from river_core.worker.processes.config import ProcessConfig
 from river_core.worker.processes.slots import ProcessSlots
 from river_core.worker.processes.stage import Stage
-from river_core.worker.producer import Producer, QueueConfig
+from river_core.worker.producer import Gate, Producer, QueueConfig
 from river_core.worker.producers import Producers
 from river_core.worker.recovery import Recovery
 from river_core.worker.refresher import AttemptRefresher
@@ -87,6 +88,7 @@ class Parts:
         )
         self.lock = LivenessLock(driver, self.id, self.abandon_all)
         self.loop = LoopInPlace() if config.main_thread else EventLoop()
+        self.companions = list(config.companions)
         self.producers = self._producers(context)
         self.attendant = Attendant(driver, self.producers, context.events, self.loop.look)
         self.recovery = Recovery(driver, self.id, clock=clock)
@@ -105,6 +107,7 @@ class Parts:
         kinds = context.registry.kinds() if config.fetch_only_known_kinds else None
         make_slots = _slots_maker(context, self)
         shared = make_slots("river-job", config.max_workers) if config.max_workers else None
+        gate = self._gate(config.companions)
 
         def make(name: str, queue: QueueConfig) -> Producer:
             return Producer(
@@ -117,12 +120,28 @@ class Parts:
                 lambda: self.lock.trusted,
                 overridden(self.plugins.plugins, "metric_emit"),
                 config.internals.claimed,
+                gate,
             )
 
         return Producers(context.queues, make)
 
+    def _gate(self, companions: Sequence[Companion]) -> Gate | None:
+        ask = admitting(companions)
+        if ask is None:
+            return None
+        executor, put = self.executor, self.completer.put
+        return Gate(
+            ask,
+            lambda row, outcome: put(executor.not_run(row, outcome)),
+            lambda row: put(executor.interrupted(row, started=False)),
+        )
+
     def _notifier(self, driver: Driver) -> Notifier:
-        notifier = Notifier(driver, (TOPIC_INSERT, TOPIC_CONTROL, TOPIC_LEADERSHIP))
+        heard = [topic for item in self.companions for topic in item.topics().items()]
+        topics = (TOPIC_INSERT, TOPIC_CONTROL, TOPIC_LEADERSHIP, *(topic for topic, _ in heard))
+        notifier = Notifier(driver, tuple(dict.fromkeys(topics)))
+        for topic, callback in heard:
+            notifier.subscribe(topic, callback)
         notifier.subscribe(TOPIC_INSERT, self._inserted)
         notifier.subscribe(TOPIC_CONTROL, self.attendant.control)
         notifier.on_connect.append(lambda _: self.look_again())
@@ -193,6 +212,8 @@ class Parts:
 
     def look_again(self) -> None:
         """Fetch, and read settings and marks: notifications may have been missed."""
+        for companion in self.companions:
+            companion.look_again()
         self.attendant.poll_now()
         for producer in self.producers.values():
             producer.wake()
@@ -227,6 +248,9 @@ class Parts:
         for service in (self.lock, *self._lookouts(), self.elector):
             if service is not None:
                 service.start()
+        for companion in self.companions:
+            companion.before_claims()
+            companion.start()
         for producer in self.producers.values():
             producer.start()
 
@@ -268,6 +292,8 @@ class Parts:
         for service in (self.elector, *self._lookouts()):
             if service is not None:
                 service.stop(STOP_SERVICE_SECONDS)
+        for companion in self.companions:
+            companion.stop(STOP_SERVICE_SECONDS)
         self.completer.stop(STOP_SERVICE_SECONDS + DRAIN_SECONDS)
         for holder in (self.lock, self.notifier):
             if holder is not None:

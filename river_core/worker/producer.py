@@ -18,15 +18,38 @@ from river_core.db.work import ANY_ATTEMPTS, Claimed
 from river_core.drivers.base import Driver
 from river_core.errors import ConfigurationError
 from river_core.job import JobRow
+from river_core.outcome import Outcome
 from river_core.plugins import Metric
 from river_core.service import Service
 from river_core.worker.ahead import SPARE_ATTEMPTS, Reservation
+from river_core.worker.companion import Admitted
 from river_core.worker.slots import ThreadSlots
 
 MAX_WORKERS = 10_000
 MIN_SECONDS = 0.001
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Asks which claimed rows are to run, and ends the attempts of the others."""
+
+    ask: Callable[[Sequence[JobRow]], Admitted]
+    end: Callable[[JobRow, Outcome], None]
+    give_back: Callable[[JobRow], None]
+
+    def admit(self, rows: Sequence[JobRow]) -> Sequence[JobRow]:
+        """Return the rows that are to run; gives all back when the question raises."""
+        try:
+            admitted, refused = self.ask(rows)
+        except BaseException:
+            for row in rows:
+                self.give_back(row)
+            raise
+        for row, outcome in refused:
+            self.end(row, outcome)
+        return admitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +96,12 @@ class Producer(Service):
         may_claim: Callable[[], bool],
         emit: Sequence[Callable[[Metric], None]] = (),
         on_claimed: Callable[[Sequence[JobRow]], None] | None = None,
+        gate: Gate | None = None,
     ) -> None:
         """Claim jobs of `queue`, of `kinds` only where given, while `may_claim` says so.
 
         `emit` are told how long each claim took and how much it brought; `on_claimed` is given the rows
-        before the slots are.
+        before the slots are. `gate` decides which of them are to run.
         """
         super().__init__(f"river-producer-{queue}")
         self.queue = queue
@@ -92,6 +116,7 @@ class Producer(Service):
         self._may_claim = may_claim
         self._emit = emit
         self._on_claimed = on_claimed
+        self._gate = gate
         self._wants_slots = False
         self._next_fetch = 0.0
         self._ahead_now = False
@@ -131,14 +156,19 @@ class Producer(Service):
         limit = places.total if self._ahead_now else places.free
         spare = SPARE_ATTEMPTS if self._ahead_now else ANY_ATTEMPTS
         claimed = Claimed([], None)
+        rows: Sequence[JobRow] = ()
         self._next_fetch = time.monotonic() + self._pacing.cooldown
         try:
             claimed = self._fetch(limit, spare)
+            rows = claimed.rows
             if claimed.rows and self._on_claimed is not None:
                 self._on_claimed(claimed.rows)
+            if claimed.rows and self._gate is not None:
+                rows = ()
+                rows = self._gate.admit(claimed.rows)
         finally:
             self._wants_slots = len(claimed.rows) == limit
-            self.slots.submit(claimed.rows, places.total)
+            self.slots.submit(list(rows), places.total)
         if (
             self.paused
         ):  # since this claim was begun: what has no thread yet must not wait for the end of the pause

@@ -271,6 +271,15 @@ class ThreadSlots(JobsHere):
         """End every job as well as can be: others may have taken them over."""
         self.interrupt_all()
 
+    def resize(self, size: int) -> None:
+        """Let so many jobs run from now on."""
+        with self._lock:
+            self.size = size
+            self._wake_at = size - 1
+            wanted = self._threads_wanted()
+        self._start_threads(wanted)
+        self._freed()
+
     def open(self) -> None:
         """Do nothing: threads start when there is something to do."""
 

@@ -25,10 +25,12 @@ from river_core.worker.completion import Completion
 from river_core.worker.config import WorkerConfig
 from river_core.worker.events import EventBus
 from river_core.worker.job_events import job_events, rows_to_read
+from river_core.worker.jobs_here import JobHere
 from river_core.worker.main_thread import MainThreadSlots
 from river_core.worker.parts import Context, Parts
 from river_core.worker.processes.launch import launch
 from river_core.worker.processes.stage import Stage
+from river_core.worker.producer import MAX_WORKERS
 from river_core.worker.queue_calls import QueueCalls
 
 FINALIZE_SECONDS = 5.0
@@ -64,6 +66,8 @@ class Worker(QueueCalls):
         self._stop_lock = threading.Lock()
         self._parts: Parts | None = None
         self._stage: Stage | None = None
+        for companion in config.companions:
+            companion.worker = self
 
     def prepare(self) -> None:
         """Fork what will fork the child processes, where jobs run in some; `start` does it otherwise.
@@ -82,6 +86,38 @@ class Worker(QueueCalls):
     def active(self) -> int:
         """How many jobs are claimed and not finished."""
         return sum(slots.active for slots in self._parts.slots) if self._parts is not None else 0
+
+    def jobs_here(self) -> list[JobHere]:
+        """Return the jobs that are claimed and not finished, as they are now, oldest first."""
+        parts = self._parts
+        return [job for slots in parts.slots for job in slots.jobs_here()] if parts is not None else []
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes in which jobs run: the children, or this one."""
+        parts = self._parts
+        found = [pid for slots in parts.slots for pid in slots.pids] if parts is not None else []
+        return list(dict.fromkeys(found))
+
+    @property
+    def size(self) -> int:
+        """How many jobs run at once at most."""
+        return sum(slots.size for slots in self._parts.slots) if self._parts is not None else 0
+
+    def resize(self, size: int) -> None:
+        """Let so many jobs run at once from now on, where `max_workers` bounds all queues together.
+
+        Raises ConfigurationError on a worker that runs jobs in the main thread, or by queues.
+        """
+        parts = self._parts
+        if self.config.main_thread or self.config.max_workers is None:
+            raise ConfigurationError(
+                "only a worker with max_workers, and not in the main thread, can be resized"
+            )
+        if not 1 <= size <= MAX_WORKERS:
+            raise ConfigurationError(f"a worker runs 1 to {MAX_WORKERS} jobs at once, not {size!r}")
+        for slots in parts.slots if parts is not None else ():
+            slots.resize(size)
 
     def start(self) -> None:
         """Connect, register the queues and begin to claim (River: Client.Start).

@@ -100,6 +100,11 @@ class Keeper:
         child = self._child
         return child.pid if child is not None and not child.ended.is_set() else None
 
+    def pid_of(self, row_id: int, attempt: int) -> int | None:
+        """Return the process id of the child if it has this attempt."""
+        with self._lock:
+            return self.pid if self._handed.number_of(row_id, attempt) is not None else None
+
     def ring(self) -> None:
         """Let the thread look around now."""
         os.write(self._bell[1], b".")

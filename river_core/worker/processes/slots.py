@@ -76,6 +76,11 @@ class ProcessSlots(ThreadSlots):
         """The process ids of the children that live."""
         return [pid for keeper in list(self._keepers) if (pid := keeper.pid) is not None]
 
+    def _pid(self, running: RunningJob) -> int:
+        row = running.job.row
+        pids = (keeper.pid_of(row.id, row.attempt) for keeper in list(self._keepers))
+        return next((pid for pid in pids if pid is not None), super()._pid(running))
+
     def resize(self, size: int) -> None:
         """Let so many jobs run from now on; children that are too many go when they have nothing to do."""
         with self._lock:
