@@ -15,6 +15,7 @@ from typing import Any
 from river_compat.codec import (
     ACCEPT_JSON,
     JSON_TYPE,
+    Encoded,
     EncodeError,
     decode,
     encode,
@@ -72,7 +73,7 @@ def result_metadata(value: Any, serializer: str) -> dict[str, Any]:
 def _encoded(value: Any, serializer: str) -> dict[str, Any]:
     encoded = encode(value, serializer)
     if encoded.content_type != JSON_TYPE:
-        return {RESULT: f"{_DATA_URL}{encoded.content_type};{encoded.content_encoding},{encoded.text}"}
+        return {RESULT: _data_url(encoded)}
     try:
         output = json.loads(encoded.text)
         if survives_jsonb(output):
@@ -91,6 +92,24 @@ def result_value(metadata: Mapping[str, Any], accept: Collection[str] = ACCEPT_J
     if text is None:
         output = metadata.get(OUTPUT)
         return output if output is None else decode(json.dumps(output), JSON_TYPE, "utf-8", ACCEPT_JSON)
+    return value_of_text(text, accept)
+
+
+def value_text(value: Any, serializer: str) -> str:
+    """Return a value as exact text; raises kombu's EncodeError."""
+    encoded = encode(value, serializer)
+    return encoded.text if encoded.content_type == JSON_TYPE else _data_url(encoded)
+
+
+def _data_url(encoded: Encoded) -> str:
+    return f"{_DATA_URL}{encoded.content_type};{encoded.content_encoding},{encoded.text}"
+
+
+def value_of_text(text: str, accept: Collection[str] = ACCEPT_JSON) -> Any:
+    """Return the value of which `value_text` made the text.
+
+    Raises kombu's ContentDisallowed or DecodeError.
+    """
     if not text.startswith(_DATA_URL):
         return decode(text, JSON_TYPE, "utf-8", ACCEPT_JSON)
     kind, _, content = text.removeprefix(_DATA_URL).partition(",")

@@ -1,59 +1,191 @@
-"""Waits for rows to finish: one listening connection per application and process, started when needed.
+"""Waits for rows to finish: one thread, one listening connection and one reading connection a process.
 
-A notification names the rows that ended. A slow poll by the caller covers what a lost connection
-missed, and databases without notifications.
+A notification names the rows that ended; the thread then reads all of those that somebody waits for in
+one query, and tells each waiter. A slow poll covers what a lost connection missed, rows whose ids are
+not known yet, and databases without notifications. So the cost of waiting does not grow with the
+number of those who wait.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
-from collections import defaultdict
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from river_core.drivers.base import Driver, Listener
 from river_core.errors import DatabaseError
 from river_core.notifier import TOPIC_DONE, Notifier
 
+SLOW_POLL_SECONDS = 1.0
+CROWD = 16
+PACE_SECONDS = 0.01
+"""With more than CROWD waiters, the least time between two looks: one query then serves many endings."""
+
+logger = logging.getLogger(__name__)
+
+
+class Awaited(Protocol):
+    """Something that will end, such as a result."""
+
+    @property
+    def awaited_row(self) -> int | None:
+        """The row whose end is to be looked at, None while it is not known."""
+        ...
+
+
+Look = Callable[[Sequence[Any]], Iterable[tuple[Any, BaseException | None]]]
+"""Reads all of the awaited things at once; gives those that have ended, or why waiting is in vain."""
+
+
+class Watch:
+    """One waiter's interest in one thing; `settled` is called once, from the thread that watches."""
+
+    __slots__ = ("awaited", "dirty", "interval", "look", "next_look", "settled")
+
+    def __init__(
+        self, awaited: Awaited, look: Look, settled: Callable[[BaseException | None], None], interval: float
+    ) -> None:
+        """Look at once, and every `interval` seconds where no notification can be hoped for."""
+        self.awaited = awaited
+        self.look = look
+        self.settled = settled
+        self.interval = interval
+        self.dirty = True
+        self.next_look = 0.0
+
 
 class ResultWaiter:
-    """Wakes waiters when their rows end. Safe for any number of threads; after a fork it starts anew."""
+    """Tells waiters when their rows end. Safe for any number of threads; after a fork it starts anew."""
 
     def __init__(self, driver: Driver, poll_only: bool = False) -> None:
         """Listen on `driver` from the first wait on, unless callers poll alone."""
         self._driver = driver
-        self.poll_only = poll_only
-        """Whether nothing is heard, so that callers must look often."""
+        self._poll_only = poll_only
         self._forget()
 
     def _forget(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()
+        self._woken = threading.Event()
+        self._reading = threading.Lock()
+        self._watches: set[Watch] = set()
         self._notifier: Notifier | None = None
-        self._waiting: dict[int, list[threading.Event]] = defaultdict(list)
+        self._thread: threading.Thread | None = None
+        self._closed = False
 
-    @contextmanager
-    def subscription(self, row_id: int) -> Iterator[threading.Event]:
-        """Give an event that is set whenever the row may have ended; the caller looks and clears it.
-
-        Subscribe before looking at the row, so that no ending falls between.
-        """
+    def _after_fork(self) -> None:
         if self._pid != os.getpid():
             self._forget()
-        event = threading.Event()
-        with self._lock:
-            self._waiting[row_id].append(event)
-            self._start()
-        try:
-            yield event
-        finally:
-            with self._lock:
-                self._remove(row_id, event)
 
-    def _start(self) -> None:
-        if self._notifier is not None or self.poll_only:
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let one thread at a time read for those who wait: a thousand need no more than one connection."""
+        self._after_fork()
+        with self._reading:
+            yield
+
+    def watch(self, watches: Iterable[Watch]) -> None:
+        """Look at these from now on, until they are settled or taken back."""
+        self._after_fork()
+        with self._lock:
+            self._closed = False
+            self._watches.update(watches)
+            if self._thread is None and self._watches:
+                self._thread = threading.Thread(target=self._run, name="river-waiting", daemon=True)
+                self._thread.start()
+        self._woken.set()
+
+    def unwatch(self, watches: Iterable[Watch]) -> None:
+        """Take back what is not settled."""
+        with self._lock:
+            self._watches.difference_update(watches)
+
+    # -- in the thread
+
+    def _run(self) -> None:
+        thread = threading.current_thread()
+        self._listen()
+        idle_since = time.monotonic()
+        while True:
+            self._woken.wait(self._pause())
+            self._woken.clear()
+            self._look_at(self._due())
+            now = time.monotonic()
+            idle_since = now if self._watches else idle_since
+            if (self._closed or now - idle_since > SLOW_POLL_SECONDS) and self._ends(thread):
+                return
+            if len(self._watches) > CROWD:
+                time.sleep(PACE_SECONDS)
+
+    def _ends(self, thread: threading.Thread) -> bool:
+        """End an idle thread; the listening connection stays for the next one."""
+        with self._lock:
+            if self._watches or self._thread is not thread:
+                return False
+            self._thread = None
+            return True
+
+    def _pause(self) -> float:
+        with self._lock:
+            if any(watch.dirty for watch in self._watches):
+                return 0.0
+            due = min((watch.next_look for watch in self._watches), default=None)
+        return SLOW_POLL_SECONDS if due is None else max(due - time.monotonic(), 0.0)
+
+    def _due(self) -> list[Watch]:
+        now, due = time.monotonic(), []
+        with self._lock:
+            for watch in self._watches:
+                if watch.dirty or watch.next_look <= now:
+                    watch.dirty = False
+                    due.append(watch)
+        return due
+
+    def _look_at(self, due: list[Watch]) -> None:
+        by_look: dict[Look, list[Watch]] = {}
+        for watch in due:
+            by_look.setdefault(watch.look, []).append(watch)
+        for look, watches in by_look.items():
+            rows = [watch.awaited.awaited_row for watch in watches]
+            self._settle(watches, self._ended(look, watches))
+            self._plan(watches, rows)
+
+    def _plan(self, watches: list[Watch], rows: list[int | None]) -> None:
+        """Say when to look again: at once where another row took over, whose end may have been missed."""
+        heard, now = self._notifier is not None, time.monotonic()
+        with self._lock:
+            for watch, row in zip(watches, rows, strict=True):
+                known = watch.awaited.awaited_row
+                watch.dirty = watch.dirty or known != row
+                watch.next_look = now + (SLOW_POLL_SECONDS if heard and known is not None else watch.interval)
+
+    def _ended(self, look: Look, watches: list[Watch]) -> dict[int, BaseException | None]:
+        items = {id(watch.awaited): watch.awaited for watch in watches}
+        try:
+            with self._reading:
+                return {id(item): error for item, error in look(list(items.values()))}
+        except Exception as error:  # noqa: BLE001 - whoever waits must hear why, whatever it is
+            return dict.fromkeys(items, error)
+
+    def _settle(self, watches: list[Watch], ended: dict[int, BaseException | None]) -> None:
+        over = [watch for watch in watches if id(watch.awaited) in ended]
+        with self._lock:
+            over = [watch for watch in over if watch in self._watches]
+            self._watches.difference_update(over)
+        for watch in over:
+            try:
+                watch.settled(ended[id(watch.awaited)])
+            except Exception:
+                logger.exception("a callback for the end of a task has failed")
+
+    # -- notifications
+
+    def _listen(self) -> None:
+        if self._notifier is not None or self._poll_only:
             return
         notifier = Notifier(self._driver, (TOPIC_DONE,), name="river-results")
         notifier.subscribe(TOPIC_DONE, self._heard)
@@ -61,36 +193,27 @@ class ResultWaiter:
         try:
             notifier.start()
         except DatabaseError:
-            # Polling still finds the result, or reports why it cannot; the next wait tries again.
+            # Polling still finds the result, or reports why it cannot; the next thread tries again.
             return
         self._notifier = notifier
 
-    def _remove(self, row_id: int, event: threading.Event) -> None:
-        self._waiting[row_id].remove(event)
-        if not self._waiting[row_id]:
-            del self._waiting[row_id]
-
     def _heard(self, payload: dict[str, Any]) -> None:
+        ids = None if payload.get("more") else set(payload.get("ids", ()))
         with self._lock:
-            if payload.get("more"):
-                events = [event for waiting in self._waiting.values() for event in waiting]
-            else:
-                events = [
-                    event for row_id in payload.get("ids", ()) for event in self._waiting.get(row_id, ())
-                ]
-        for event in events:
-            event.set()
+            for watch in self._watches:
+                if ids is None or watch.awaited.awaited_row in ids:
+                    watch.dirty = True
+        self._woken.set()
 
     def _look_again(self, listener: Listener) -> None:
-        for waiting in list(self._waiting.values()):
-            for event in list(waiting):
-                event.set()
+        self._heard({"more": True})
 
     def close(self) -> None:
         """Stop listening; a later wait starts anew."""
-        if self._pid != os.getpid():
-            self._forget()
+        self._after_fork()
         with self._lock:
             notifier, self._notifier = self._notifier, None
+            self._closed = True
+        self._woken.set()
         if notifier is not None:
             notifier.stop()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from river_compat.envelope import KIND
+from river_compat.expired import ExpiredResults, Kept
 from river_compat.python_task import FrameworkRunner, PythonTask
 from river_core import QueueConfig, Worker, WorkerConfig
 from river_core.drivers.base import Driver
 from river_core.task import Registry, Task
 
 ADAPTER_FETCH_COOLDOWN = 0.001
+DAY_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,8 @@ class WorkerPlan:
     refresh_attempts_after: float = 0.0
     poll_only: bool = False
     plugins: Sequence[object] = ()
+    kept: Kept | None = None
+    """For how long finished rows of tasks are kept; None is River's own retention."""
 
 
 def build_worker(
@@ -58,5 +63,23 @@ def build_worker(
         refresh_attempts_after=plan.refresh_attempts_after,
         poll_only=plan.poll_only,
         plugins=plan.plugins,
+        **_retention(plan.kept),
     )
     return Worker(driver, registry, config)
+
+
+def _retention(kept: Kept | None) -> dict[str, Any]:
+    """Return the options that keep results long enough for all kinds, and tasks' no longer than wanted."""
+    if kept is None:
+        return {}
+    ended = _longer(DAY_SECONDS, kept.ended)
+    return {
+        "cancelled_job_retention_period": ended,
+        "completed_job_retention_period": ended,
+        "discarded_job_retention_period": _longer(7 * DAY_SECONDS, kept.failed),
+        "maintenance_services": (ExpiredResults(kept),),
+    }
+
+
+def _longer(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else max(one, other)

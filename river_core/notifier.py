@@ -16,12 +16,11 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from river_core.db.notifications import TOPIC_DONE as TOPIC_DONE
 from river_core.db.notifications import TOPIC_LEADERSHIP as TOPIC_LEADERSHIP
 from river_core.drivers.base import Driver, Listener, Notification
 from river_core.errors import DatabaseError
 from river_core.service import Service
-
-TOPIC_DONE = "river_python_done"
 
 PING_SECONDS = 2.5
 FIRST_RECONNECT_SECONDS = 0.1

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from river_compat.celery import _state, states
-from river_compat.celery.backend import Meta, Rows
-from river_compat.celery.exceptions import LATER, TimeoutError, unsupported  # noqa: A004 - Celery's own
+from river_compat.celery.exceptions import TimeoutError  # noqa: A004 - Celery's own
 from river_compat.celery.joining import assert_will_not_block
-from river_compat.celery.pending import check_visible
+from river_compat.celery.remote_traceback import remote_traceback
+from river_compat.celery.result_promise import Promise, awaited
+from river_compat.celery.result_rows import Rows, Wanted
+from river_compat.celery.result_tree import ResultTree
+from river_compat.celery.result_waiting import wait_for
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
     from river_compat.celery.backend import RowBackend
+    from river_compat.celery.row_meta import Meta
+    from river_core.job import JobRow
 
 R = TypeVar("R")
 
-SLOW_POLL_SECONDS = 1.0
-UNKNOWN_ROW = 0
-"""Stands for the row of a task that has none yet; no row has this id."""
 
-
-class AsyncResult(Generic[R]):
+class AsyncResult(ResultTree, Generic[R]):
     """The result of a task that was sent, known by the task's id."""
 
     TimeoutError = TimeoutError
 
     app: Any = None
+    backend: Any = None
 
     def __init__(
         self,
@@ -36,105 +37,36 @@ class AsyncResult(Generic[R]):
         backend: RowBackend | None = None,
         task_name: str | None = None,
         app: Celery | None = None,
-        parent: AsyncResult[Any] | None = None,
+        parent: Any = None,
     ) -> None:
         """Take the task's id; raises ValueError for None."""
         if id is None:
             raise ValueError("a result needs the id of its task, not None")
         self.id = id
         self.app = app or self.app or _state.get_current_app()
-        self.backend: RowBackend = backend or self.app.backend
+        self.backend = backend or self.app.backend
         self.parent = parent
-        self.ignored = False
+        self._ignored = False
         self._cache: Meta | None = None
+        self._glance: Meta | None = None
         self._row_id: int | None = None
-        self._joined: Any = None
-        self._before: Any = None
+        self._before: JobRow | None = None
+        self.joined: Any = None
+        """Whose transaction the task was sent in, until its row was seen."""
 
     def attach(self, row_id: int | None, joined: Any) -> None:
         """Know the row, if it exists yet, and whose transaction it was inserted in, if anybody's."""
         self._row_id = row_id
-        self._joined = joined
-
-    # -- reading
-
-    def _rows(self) -> Rows | None:
-        """Read the newest row, and remember which it is."""
-        rows = self.backend.find(self.id, self._row_id, self._before)
-        if rows is not None:
-            self._joined = None
-            self._row_id, self._before = rows.newest.id, rows.before
-        return rows
-
-    def _get_task_meta(self) -> Meta:
-        return self._cache or self._read(self._rows())
-
-    def _read(self, rows: Rows | None) -> Meta:
-        meta = self.backend.meta_of(self.id, rows)
-        if meta["status"] in states.READY_STATES:
-            self._cache = meta
-        return meta
+        self.joined = joined
 
     @property
-    def state(self) -> str:
-        """PENDING (also for an unknown id), STARTED, RETRY, SUCCESS, FAILURE, REVOKED or a state of yours."""
-        status: str = self._get_task_meta()["status"]
-        return status
+    def ignored(self) -> bool:
+        """Whether the task was sent with `ignore_result`, so that `get` does not wait."""
+        return getattr(self, "_ignored", False)
 
-    status = state
-
-    @property
-    def result(self) -> Any:
-        """The return value, the exception, or the facts of a custom state; None while there is nothing."""
-        return self._get_task_meta()["result"]
-
-    info = result
-
-    @property
-    def traceback(self) -> str | None:
-        """The text of the traceback of a task that failed or is to be retried."""
-        text: str | None = self._get_task_meta().get("traceback")
-        return text
-
-    @property
-    def children(self) -> Any:
-        """Results of the tasks that the task has sent."""
-        return self._get_task_meta().get("children")
-
-    @property
-    def name(self) -> Any:
-        """The task's name."""
-        return self._get_task_meta().get("name")
-
-    @property
-    def args(self) -> Any:
-        """The positional arguments of the call."""
-        return self._get_task_meta().get("args")
-
-    @property
-    def kwargs(self) -> Any:
-        """The keyword arguments of the call."""
-        return self._get_task_meta().get("kwargs")
-
-    @property
-    def worker(self) -> Any:
-        """The id of the worker that ran the task last."""
-        return self._get_task_meta().get("worker")
-
-    @property
-    def retries(self) -> Any:
-        """How often the task was retried."""
-        return self._get_task_meta().get("retries")
-
-    @property
-    def queue(self) -> Any:
-        """The queue of the task."""
-        return self._get_task_meta().get("queue")
-
-    @property
-    def date_done(self) -> Any:
-        """When the task ended, aware, in UTC."""
-        return self._get_task_meta().get("date_done")
+    @ignored.setter
+    def ignored(self, value: bool) -> None:
+        self._ignored = value
 
     @property
     def task_id(self) -> str:
@@ -145,21 +77,43 @@ class AsyncResult(Generic[R]):
     def task_id(self, id: str) -> None:  # noqa: A002
         self.id = id
 
-    def ready(self) -> bool:
-        """Whether the task has ended."""
-        return self.state in states.READY_STATES
+    @property
+    def supports_native_join(self) -> bool:
+        """Whether many results are read at once."""
+        return bool(self.backend.supports_native_join)
 
-    def successful(self) -> bool:
-        """Whether the task has ended well."""
-        return self.state == states.SUCCESS
+    # -- reading
 
-    def failed(self) -> bool:
-        """Whether the task has failed; a revoked one has not."""
-        return self.state == states.FAILURE
+    @property
+    def awaited_row(self) -> int | None:
+        """The row whose end is the task's, as far as it is known."""
+        return self._row_id
+
+    def wanted(self) -> Wanted:
+        """Return how the task's rows are found."""
+        return Wanted(self.id, self._row_id, self._before)
+
+    def note(self, rows: Rows | None, meta: Meta) -> Meta:
+        """Remember which row is the newest and, once the task has ended, what it says."""
+        if rows is not None:
+            self.joined = None
+            self._row_id, self._before = rows.newest.id, rows.before
+        if meta["status"] in states.READY_STATES:
+            self._cache = meta
+        return meta
+
+    def glance(self, meta: Meta | None) -> None:
+        """Answer from what was read for a whole set, until that is taken back by None."""
+        self._glance = meta
+
+    def _get_task_meta(self) -> Meta:
+        if self._cache is not None or self._glance is not None:
+            return self._cache or self._glance or {}
+        return next(meta for _, meta in self.backend.read_many([self]))
 
     def exists(self) -> bool:
         """Whether the task is known: waiting, running or finished and not forgotten."""
-        return self.backend.find(self.id, self._row_id) is not None
+        return bool(self.backend.knows(self.wanted()))
 
     # -- waiting
 
@@ -178,9 +132,10 @@ class AsyncResult(Generic[R]):
     ) -> Any:
         """Wait for the task and return its value, or raise its exception.
 
-        `timeout` is in seconds; `propagate=False` returns the exception. None at once for a task
-        whose result is ignored. Raises TimeoutError; RuntimeError inside a task, and inside the open
-        transaction in which the task was sent.
+        `timeout` is in seconds, 0 looks once; `propagate=False` returns the exception. None at once for
+        a task whose result is ignored. `on_interval` is called every `interval` seconds. Raises
+        TimeoutError; RuntimeError inside a task, and inside the open transaction in which the task was
+        sent.
         """
         if self.ignored:
             return None
@@ -188,67 +143,49 @@ class AsyncResult(Generic[R]):
             assert_will_not_block()
         if follow_parents and propagate:
             self._raise_of_parents()
-        meta = self._cache or self._wait(timeout, interval, on_interval)
+        if self._cache is None:
+            wait_for(self.app.runtime, self.backend.look, [self], timeout, interval, on_interval)
         if on_message is not None:
-            on_message(meta)
+            on_message(self._get_task_meta())
         return self.maybe_throw(propagate, callback)
 
-    wait = get
-
-    def _wait(self, timeout: float | None, interval: float, on_interval: Callable[[], Any] | None) -> Meta:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        meta = self._look()
-        if meta is None:
-            self.app.runtime.client.flush_notifications()
-        while meta is None:
-            row_id = self._row_id or UNKNOWN_ROW
-            self.app.runtime.client.flush_notifications()
-            waiter = self.app.runtime.waiter
-            with waiter.subscription(row_id) as event:
-                while (meta := self._look()) is None and row_id == (self._row_id or UNKNOWN_ROW):
-                    wakes = self._row_id and not waiter.poll_only
-                    self._pause(event, deadline, SLOW_POLL_SECONDS if wakes else interval)
-                    if on_interval is not None:
-                        on_interval()
-        return meta
-
-    def _look(self) -> Meta | None:
-        """Return what is known of a task that has ended, else None."""
-        rows = self._rows()
-        if rows is None:
-            check_visible(self.id, self._joined)
-        meta = self._read(rows)
-        return meta if meta["status"] in states.READY_STATES else None
-
-    def _pause(self, event: Any, deadline: float | None, seconds: float) -> None:
-        if deadline is not None:
-            seconds = min(deadline - time.monotonic(), seconds)
-            if seconds <= 0:
-                raise TimeoutError("The operation timed out.")
-        event.wait(seconds)
-        event.clear()
+    def wait(self, *args: Any, **kwargs: Any) -> Any:
+        """As `get`, under its old name."""
+        return self.get(*args, **kwargs)
 
     def _raise_of_parents(self) -> None:
         for parent in reversed(list(self._parents())):
             parent.maybe_throw()
 
-    def _parents(self) -> Iterator[AsyncResult[Any]]:
-        node = self.parent
-        while node is not None:
-            yield node
-            node = node.parent
-
     def maybe_throw(self, propagate: bool = True, callback: Callable[[str, Any], Any] | None = None) -> Any:
         """Raise the exception of a task that failed or was revoked; return the value of another one."""
         meta = self._get_task_meta()
-        value = meta["result"]
+        value = meta.get("result")
         if meta["status"] in states.PROPAGATE_STATES and propagate:
-            raise value
+            error = value if isinstance(value, BaseException) else Exception(value)
+            trace = remote_traceback(self.app, meta.get("traceback"))
+            raise error if trace is None else error.with_traceback(trace)
         if callback is not None:
             callback(self.id, value)
         return value
 
     maybe_reraise = maybe_throw
+
+    def then(
+        self, callback: Callable[[Any], Any], on_error: Callable[..., Any] | None = None, weak: bool = False
+    ) -> Promise:
+        """Call `callback` with this result once the task has ended; nobody needs to call `get`.
+
+        It runs in a thread of the library's own, so it should be quick. `on_error` is called with the
+        exception when waiting was in vain.
+        """
+        return Promise(self, callback, on_error).watch([self])
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Wait in a coroutine, without a thread, and return the value or raise the exception."""
+        return awaited(self).__await__()
+
+    # -- acting on the task
 
     def forget(self) -> None:
         """Delete what is stored of the finished task, and of its parents."""
@@ -257,25 +194,37 @@ class AsyncResult(Generic[R]):
             self.parent.forget()
         self.backend.forget(self.id)
 
-    def revoke(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: revoking is not implemented yet."""
-        raise unsupported(
-            "AsyncResult.revoke()", f"{LATER}; cancel the row with river_core's Client.job_cancel"
+    def revoke(
+        self,
+        connection: Any = None,
+        terminate: bool = False,
+        signal: str | None = None,
+        wait: bool = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Let no worker run the task; `terminate` also ends a run that has begun.
+
+        `wait` waits up to `timeout` seconds for the workers' answers.
+        """
+        self.app.control.revoke(
+            self.id, connection=connection, terminate=terminate, signal=signal, reply=wait, timeout=timeout
         )
 
-    def then(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse: promises are not implemented yet."""
-        raise unsupported("AsyncResult.then()", f"{LATER}; call get()")
+    def revoke_by_stamped_headers(
+        self,
+        headers: dict[str, Any],
+        connection: Any = None,
+        terminate: bool = False,
+        signal: str | None = None,
+        wait: bool = False,
+        timeout: float | None = None,
+    ) -> None:
+        """Revoke the tasks whose stamps have all of these values; the parameters are those of `revoke`."""
+        self.app.control.revoke_by_stamped_headers(
+            headers, connection=connection, terminate=terminate, signal=signal, reply=wait, timeout=timeout
+        )
 
     # -- being a value
-
-    def as_tuple(self) -> Any:
-        """Return id and parents as nested tuples."""
-        return (self.id, self.parent and self.parent.as_tuple()), None
-
-    def as_list(self) -> list[str]:
-        """Return the id and those of the parents."""
-        return [self.id, *(self.parent.as_list() if self.parent is not None else ())]
 
     def __str__(self) -> str:
         """Return the id."""
@@ -297,7 +246,8 @@ class AsyncResult(Generic[R]):
 
     def __copy__(self) -> AsyncResult[R]:
         """Copy the handle, not what it has read."""
-        return restore(self.id, self._row_id, self.ignored, self.parent, type(self))
+        made = type(self)(self.id, self.backend, app=self.app, parent=self.parent)
+        return _with_parts(made, self._row_id, self.ignored)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle id, row id and parents; the application is the current one of the reader."""
@@ -308,11 +258,13 @@ def restore(
     id: str,  # noqa: A002
     row_id: int | None,
     ignored: bool,
-    parent: AsyncResult[Any] | None,
-    cls: type[AsyncResult[Any]] = AsyncResult,
+    parent: Any,
 ) -> AsyncResult[Any]:
     """Make a handle again from its parts."""
-    result = cls(id, parent=parent)
+    return _with_parts(AsyncResult(id, parent=parent), row_id, ignored)
+
+
+def _with_parts(result: AsyncResult[R], row_id: int | None, ignored: bool) -> AsyncResult[R]:
     result.ignored = ignored
     if row_id is not None:
         result.attach(row_id, None)

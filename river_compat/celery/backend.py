@@ -1,268 +1,259 @@
-"""Results without a result store: the state of a task is read from its rows.
-
-`app.backend` is one of these. What Celery keeps in a second store, and reads by `get_task_meta`, is
-derived here from the newest row of the task.
-"""
+"""`app.backend`: results without a result store. What Celery keeps in one stands in the tasks' own rows."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from river_compat import codec, envelope
-from river_compat.celery import states
-from river_compat.celery.exceptions import (
-    BackendGetMetaError,
-    OperationalError,
-    SecurityError,
-    TaskRevokedError,
-    WorkerLostError,
-)
-from river_compat.celery.request import read_headers
-from river_compat.envelope import TaskCall
-from river_compat.errors import CompatError
-from river_compat.results import (
-    CHILDREN,
-    EXCEPTION,
-    OUTCOME,
-    RETRY_ID,
-    RebuildError,
-    TaskOutcome,
-    rebuild_exception,
-    result_value,
-)
-from river_core import errors, task_rows
-from river_core.job import JobRow, JobState
-from river_core.task_rows import META_KEY, STATE_KEY
+from river_compat.celery import result_storing, states
+from river_compat.celery.einfo import ExceptionInfo
+from river_compat.celery.exceptions import TaskRevokedError, TimeoutError  # noqa: A004 - Celery's own
+from river_compat.celery.pending import check_visible
+from river_compat.celery.result_rows import Rows, Wanted, find_rows
+from river_compat.celery.result_tuples import result_from_tuple
+from river_compat.celery.retention import kept_results, seconds_kept
+from river_compat.celery.row_meta import Meta, meta_of
+from river_compat.expired import delete_expired
+from river_core import task_rows
+from river_core.standing import StandingRows
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
+    from river_compat.celery.async_result import AsyncResult
     from river_compat.celery.request import Context
-
-MADE_UP_MODULE = "river_compat.celery.exceptions"
-
-Meta = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The newest row of a task and the one that it is the retry of, where that is known."""
-
-    newest: JobRow
-    before: JobRow | None = None
 
 
 class RowBackend:
     """Reads and writes what an application's rows say about its tasks."""
 
     READY_STATES = states.READY_STATES
+    UNREADY_STATES = states.UNREADY_STATES
+    EXCEPTION_STATES = states.EXCEPTION_STATES
+    TimeoutError = TimeoutError
     persistent = True
+    is_async = True
     supports_native_join = True
+    supports_autoexpire = True
 
     def __init__(self, app: Celery) -> None:
         """Belong to `app`; nothing connects here."""
         self.app = app
 
-    # -- rows
+    # -- reading
 
-    def find(self, task_id: str, row_id: int | None, before: JobRow | None = None) -> Rows | None:
-        """Return the newest row of a task, by its row's id where that is known.
+    def find(self, task_id: str) -> Rows | None:
+        """Return the rows of a task; raises kombu's OperationalError."""
+        return find_rows(self.app.runtime.driver, [Wanted(task_id)])[0]
 
-        `before` is the row that `row_id` is the retry of. Raises kombu's OperationalError when the
-        database cannot be reached.
+    def read_many(self, results: Sequence[AsyncResult[Any]]) -> Iterator[tuple[AsyncResult[Any], Meta]]:
+        """Read what is known of many tasks at once, and let each handle note it.
+
+        Raises kombu's OperationalError, and what `meta_of` raises.
         """
-        try:
-            if row_id is None:
-                return self._find_by_task_id(task_id)
-            row = task_rows.get_row(self.app.runtime.driver, row_id)
-            return None if row is None else self._follow(row, before)
-        except errors.OperationalError as error:
-            raise OperationalError(str(error)) from error
+        wanted = [result.wanted() for result in results]
+        found = find_rows(self.app.runtime.driver, wanted)
+        for result, rows in zip(results, found, strict=True):
+            yield result, result.note(rows, meta_of(self.app, result.id, rows))
 
-    def _find_by_task_id(self, task_id: str) -> Rows | None:
-        rows = task_rows.find_by_task_id(self.app.runtime.driver, task_id)
-        return Rows(rows[0], rows[1] if len(rows) > 1 else None) if rows else None
+    def look(
+        self, results: Sequence[AsyncResult[Any]]
+    ) -> Iterator[tuple[AsyncResult[Any], BaseException | None]]:
+        """Give the tasks that have ended, and those for which waiting is in vain, with the reason."""
+        found = find_rows(self.app.runtime.driver, [result.wanted() for result in results])
+        for result, rows in zip(results, found, strict=True):
+            try:
+                if rows is None:
+                    check_visible(result.id, result.joined)
+                meta = result.note(rows, meta_of(self.app, result.id, rows))
+            except Exception as error:  # noqa: BLE001 - a row that cannot be read fails its own waiters only
+                yield result, error
+                continue
+            if meta["status"] in states.READY_STATES:
+                yield result, None
 
-    def _follow(self, row: JobRow, before: JobRow | None) -> Rows:
-        seen = {row.id}
-        while (following := _retry_id(row)) is not None and following not in seen:
-            seen.add(following)
-            successor = task_rows.get_row(self.app.runtime.driver, following)
-            if successor is None:
-                break
-            row, before = successor, row
-        return Rows(row, before)
-
-    # -- what they say
-
-    def get_task_meta(self, task_id: str) -> Meta:
+    def get_task_meta(self, task_id: str, cache: bool = True) -> Meta:
         """Return state, result, traceback and facts of a task by its id; PENDING for an unknown one."""
-        return self.meta_of(task_id, self.find(task_id, None))
+        return meta_of(self.app, task_id, self.find(task_id))
 
-    def meta_of(self, task_id: str, rows: Rows | None) -> Meta:
-        """Return the same from rows that were read already."""
-        meta: Meta = {"task_id": task_id, "status": states.PENDING, "result": None, "traceback": None}
-        if rows is None:
-            return {**meta, "children": None, "date_done": None}
-        row = rows.newest
-        call = _call(row)
-        try:
-            meta.update(self._facts(row, call))
-            meta.update(self._state(rows, _headers(call)))
-        except (TypeError, ValueError, AttributeError, errors.JobRowDecodeError) as error:
-            raise BackendGetMetaError(
-                f"the row {row.id} of task {task_id} cannot be read: {error}"
-            ) from error
-        if meta["status"] in states.READY_STATES:
-            meta["date_done"] = row.finalized_at
-        return meta
+    def get_state(self, task_id: str) -> str:
+        """Return the state of a task."""
+        state: str = self.get_task_meta(task_id)["status"]
+        return state
 
-    def _facts(self, row: JobRow, call: TaskCall | None) -> Meta:
-        attempted_by = row.attempted_by
-        children = [self.app.AsyncResult(child) for child in row.metadata.get(CHILDREN, ())]
-        facts: Meta = {
-            "children": children or None,
-            "date_done": None,
-            "queue": row.queue,
-            "worker": attempted_by[-1] if attempted_by else None,
-        }
-        if call is not None:
-            args, kwargs = self._arguments(call)
-            retries = _headers(call).get("retries", 0)
-            facts |= {"name": call.name, "args": args, "kwargs": kwargs, "retries": retries}
-        return facts
+    get_status = get_state
 
-    def _arguments(self, call: TaskCall) -> tuple[Any, Any]:
-        if call.body is None:
-            return call.plain_args, call.plain_kwargs
-        try:
-            accept = codec.accepted_types(self.app.conf.accept_content)
-            args, kwargs, *_ = codec.decode(call.body, call.content_type, call.content_encoding, accept)
-        except (codec.DecodeError, codec.ContentDisallowed, ValueError, TypeError):
-            return call.args_repr, call.kwargs_repr
-        return args, kwargs
+    def get_result(self, task_id: str) -> Any:
+        """Return the value, the exception, or the facts of a custom state."""
+        return self.get_task_meta(task_id).get("result")
 
-    def _state(self, rows: Rows, headers: Meta) -> Meta:
-        row, metadata = rows.newest, rows.newest.metadata
-        ignored = bool(headers.get("ignore_result"))
-        if row.state is JobState.COMPLETED:
-            return self._completed(metadata, ignored)
-        if row.state is JobState.CANCELLED:
-            reason = metadata.get(OUTCOME) or TaskOutcome.REVOKED.value
-            return {"status": states.REVOKED, "result": TaskRevokedError(reason)}
-        if row.state is JobState.DISCARDED:
-            return {} if ignored and EXCEPTION not in metadata else self._failed(row)
-        if STATE_KEY in metadata:
-            return {"status": metadata[STATE_KEY], "result": _custom_meta(metadata)}
-        if row.state is JobState.RUNNING and self._reports_start(rows):
-            return {"status": states.STARTED, "result": {"hostname": row.attempted_by[-1], "pid": None}}
-        return self._between_runs(rows, headers)
+    def get_traceback(self, task_id: str) -> str | None:
+        """Return the text of the traceback of a task that failed or is to be retried."""
+        text: str | None = self.get_task_meta(task_id).get("traceback")
+        return text
 
-    def _completed(self, metadata: Meta, ignored: bool) -> Meta:
-        outcome = metadata.get(OUTCOME)
-        if outcome == TaskOutcome.RETRIED:
-            return self._raised(states.RETRY, metadata)
-        if outcome == TaskOutcome.IGNORED and STATE_KEY in metadata:
-            return {"status": metadata[STATE_KEY], "result": _custom_meta(metadata)}
-        if ignored or outcome == TaskOutcome.IGNORED:
-            return {}
-        accept = codec.accepted_types(self.app.conf.result_accept_content or self.app.conf.accept_content)
-        return {"status": states.SUCCESS, "result": result_value(metadata, accept)}
+    def get_children(self, task_id: str) -> Any:
+        """Return the results of the tasks that a task has sent."""
+        return self.get_task_meta(task_id).get("children")
 
-    def _between_runs(self, rows: Rows, headers: Meta) -> Meta:
-        """Return RETRY for the successor of a retried run, with that run's exception; else PENDING."""
-        if not headers.get("retries") or headers.get("ignore_result"):
-            return {}
-        return self._raised(states.RETRY, rows.before.metadata if rows.before is not None else {})
+    def get_many(self, task_ids: Iterable[str], **kwargs: Any) -> Iterator[tuple[str, Meta]]:
+        """Give id and facts of those tasks that have ended, read in one query."""
+        ids = list(task_ids)
+        found = find_rows(self.app.runtime.driver, [Wanted(task_id) for task_id in ids])
+        for task_id, rows in zip(ids, found, strict=True):
+            meta = meta_of(self.app, task_id, rows)
+            if meta["status"] in states.READY_STATES:
+                yield task_id, meta
 
-    def _failed(self, row: JobRow) -> Meta:
-        last = row.errors[-1] if row.errors else None
-        if EXCEPTION in row.metadata:
-            meta = self._raised(states.FAILURE, row.metadata)
-            return {**meta, "traceback": last.trace if last is not None else None}
-        reason = last.error if last is not None else "the row was discarded"
-        lost = WorkerLostError(f"the task ended without a result after {row.attempt} attempts: {reason}")
-        return {"status": states.FAILURE, "result": lost, "traceback": last.trace if last else None}
+    def task_result_exists(self, task_id: str) -> bool:
+        """Whether a task is known: waiting, running or finished and not forgotten."""
+        return self.knows(Wanted(task_id))
 
-    def _raised(self, state: str, metadata: Meta) -> Meta:
-        data = metadata.get(EXCEPTION)
-        if not isinstance(data, dict) or "exc_type" not in data:
-            return {"status": state, "traceback": data.get("traceback") if isinstance(data, dict) else None}
-        try:
-            error = rebuild_exception(data, MADE_UP_MODULE)
-        except RebuildError as refused:
-            raise SecurityError(str(refused)) from refused
-        return {"status": state, "result": error, "traceback": data.get("traceback")}
-
-    def _reports_start(self, rows: Rows) -> bool:
-        call = _call(rows.newest)
-        task = self.app.tasks.get(call.name) if call is not None else None
-        return bool(task.track_started if task is not None else self.app.conf.task_track_started)
+    def knows(self, wanted: Wanted) -> bool:
+        """Whether there is a row of a task."""
+        return find_rows(self.app.runtime.driver, [wanted])[0] is not None
 
     # -- writing
-
-    def store_state(self, task_id: str, state: str | None, meta: Any, request: Context) -> None:
-        """Store a custom state of a running task at once; nothing for one that does not run.
-
-        Raises kombu's EncodeError for facts that are no JSON.
-        """
-        if request.is_eager or (request.called_directly and request.id is None):
-            return
-        row_id = request.get("river_job_id") if task_id == request.id else None
-        if row_id is None:
-            rows = self.find(task_id, None)
-            row_id = rows.newest.id if rows is not None else None
-        if row_id is not None:
-            text = codec.encode(meta, "json").text
-            task_rows.set_task_state(self.app.runtime.driver, row_id, state or states.PENDING, text)
 
     def store_result(
         self, task_id: str, result: Any, state: str, traceback: Any = None, request: Any = None, **kwargs: Any
     ) -> Any:
-        """Store a custom state, with facts, in the row of a task that has not ended; returns the facts.
+        """Store state and result of a task by hand, at once; nothing changes a task that has succeeded.
 
-        How a task ended is written with the end of its row, by the worker; no other state is changed then.
+        A task without a row gets a finished one. Raises kombu's EncodeError and OperationalError.
         """
-        row_id = request.get("river_job_id") if request is not None else None
-        if row_id is None and (rows := self.find(task_id, None)) is not None:
-            row_id = rows.newest.id
-        if row_id is not None:
-            text = codec.encode(result, "json").text
-            task_rows.set_task_state(self.app.runtime.driver, row_id, state, text)
+        of_this = request is not None and getattr(request, "id", None) == task_id
+        row_id = getattr(request, "river_job_id", None) if of_this else None
+        trace = None if traceback is None else str(traceback)
+        result_storing.store(self.app, task_id, state, result, trace, request, row_id)
         return result
+
+    def store_state(self, task_id: str, state: str | None, meta: Any, request: Context) -> None:
+        """Store what a running task reports, at once, whatever its transaction does.
+
+        Nothing under eager execution. Raises kombu's EncodeError for facts that are no JSON.
+        """
+        if request.is_eager or (request.called_directly and request.id is None):
+            return
+        row_id = request.get("river_job_id") if task_id == request.id else None
+        result_storing.store(self.app, task_id, state or states.PENDING, meta, None, None, row_id)
+
+    def mark_as_started(self, task_id: str, **meta: Any) -> Any:
+        """Store STARTED with facts."""
+        return self.store_result(task_id, meta, states.STARTED)
+
+    def mark_as_done(
+        self,
+        task_id: str,
+        result: Any,
+        request: Any = None,
+        store_result: bool = True,
+        state: str = states.SUCCESS,
+    ) -> None:
+        """Store success."""
+        if store_result and not (request is not None and request.ignore_result):
+            self.store_result(task_id, result, state, request=request)
+
+    def mark_as_failure(
+        self,
+        task_id: str,
+        exc: BaseException,
+        traceback: Any = None,
+        request: Any = None,
+        store_result: bool = True,
+        call_errbacks: bool = True,
+        state: str = states.FAILURE,
+    ) -> None:
+        """Store a failure. Nothing that is linked to the task is called: its own end does that."""
+        if store_result:
+            self.store_result(task_id, exc, state, traceback=traceback, request=request)
+
+    def mark_as_retry(
+        self,
+        task_id: str,
+        exc: BaseException,
+        traceback: Any = None,
+        request: Any = None,
+        store_result: bool = True,
+        state: str = states.RETRY,
+    ) -> None:
+        """Store that a task will run again."""
+        if store_result:
+            self.store_result(task_id, exc, state, traceback=traceback, request=request)
+
+    def mark_as_revoked(
+        self,
+        task_id: str,
+        reason: str = "",
+        request: Any = None,
+        store_result: bool = True,
+        state: str = states.REVOKED,
+    ) -> None:
+        """Store that a task was revoked."""
+        if store_result:
+            self.store_result(task_id, TaskRevokedError(reason), state, request=request)
+
+    def fail_from_current_stack(self, task_id: str, exc: BaseException | None = None) -> ExceptionInfo | None:
+        """Store the exception that is being handled, or `exc`, as the task's failure."""
+        error = exc or sys.exc_info()[1]
+        if error is None:
+            return None
+        info = ExceptionInfo(error)
+        self.mark_as_failure(task_id, error, info.traceback)
+        return info
+
+    # -- groups
+
+    def save_group(self, group_id: str, result: Any) -> Any:
+        """Keep a group result under its id, for as long as results are kept."""
+        seconds = seconds_kept(self.app.conf.result_expires)
+        StandingRows(self.app.runtime.driver).put(
+            _group_key(group_id), json.dumps(result.as_tuple()), seconds
+        )
+        return result
+
+    def restore_group(self, group_id: str, cache: bool = True) -> Any:
+        """Return a group result that was saved, None for an unknown id."""
+        row = StandingRows(self.app.runtime.driver).get(_group_key(group_id))
+        return None if row is None else result_from_tuple(json.loads(row.value), self.app)
+
+    def delete_group(self, group_id: str) -> None:
+        """Forget a group result that was saved."""
+        rows = StandingRows(self.app.runtime.driver)
+        row = rows.get(_group_key(group_id))
+        if row is not None:
+            rows.delete([row.id])
 
     def forget(self, task_id: str) -> None:
         """Delete the finished rows of a task."""
         task_rows.delete_finished(self.app.runtime.driver, task_id)
 
+    def reload_task_result(self, task_id: str) -> None:
+        """Do nothing: nothing is kept between two reads."""
 
-def _retry_id(row: JobRow) -> int | None:
-    metadata = row.metadata if row.state is JobState.COMPLETED else {}
-    if metadata.get(OUTCOME) != TaskOutcome.RETRIED:
-        return None
-    following = metadata.get(RETRY_ID)
-    return following if isinstance(following, int) and 0 < following < 2**63 else None
+    def cleanup(self) -> None:
+        """Delete the results that have expired, as workers do all the time; raises DatabaseError."""
+        delete_expired(self.app.runtime.driver, kept_results(self.app.conf))
+
+    def process_cleanup(self) -> None:
+        """Do nothing: connections of this process close with it."""
+
+    def is_cached(self, task_id: str) -> bool:
+        """Return False: nothing is kept between two reads."""
+        return False
+
+    def as_uri(self, include_password: bool = False) -> str:
+        """Return the database's URL, without its password unless asked for."""
+        from river_compat.celery.app.database import database_url
+
+        url = database_url(self.app.conf)
+        if include_password or "@" not in url:
+            return url
+        scheme, _, rest = url.partition("://")
+        credentials, _, place = rest.rpartition("@")
+        return f"{scheme}://{credentials.partition(':')[0]}:**@{place}"
 
 
-def _call(row: JobRow) -> TaskCall | None:
-    try:
-        return envelope.decode(row.encoded_args, row.id)
-    except CompatError:
-        return None
-
-
-def _headers(call: TaskCall | None) -> Meta:
-    """Read the headers of a row; those of a stranger's broken row are empty."""
-    try:
-        return read_headers(call.headers) if call is not None else {}
-    except codec.DecodeError:
-        return {}
-
-
-def _custom_meta(metadata: Meta) -> Any:
-    text = metadata.get(META_KEY)
-    try:
-        return codec.decode(text, codec.JSON_TYPE, "utf-8", codec.ACCEPT_JSON) if text is not None else None
-    except (codec.DecodeError, json.JSONDecodeError) as error:
-        raise BackendGetMetaError(f"the state of the task cannot be read: {error}") from error
+def _group_key(group_id: str) -> str:
+    return f"celery:group:{group_id}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from river_compat.celery.exceptions import ImproperlyConfigured, unsupported
 from river_compat.celery.message import FRAMEWORK
+from river_compat.celery.retention import kept_results
 from river_compat.celery.runner import CeleryRunner
 from river_compat.worker import WorkerPlan
 from river_compat.worker import build_worker as build_river_worker
@@ -65,6 +66,7 @@ def build_worker(app: Celery, options: WorkerOptions | None = None) -> Worker:
         refresh_attempts_after=app.conf.river_refresh_attempts_after,
         poll_only=options.poll_only or bool(app.conf.river_poll_only),
         plugins=app.conf.river_plugins,
+        kept=kept_results(app.conf),
     )
     return build_river_worker(app.runtime.driver, {FRAMEWORK: CeleryRunner(app)}, plan)
 

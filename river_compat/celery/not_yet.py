@@ -29,12 +29,10 @@ SIGNALS = (
     "what prepares the process where a task's module is imported"
 )
 START = "start workers with the command `river-compat worker`"
-RESULTS = f"{LATER}; keep the list of AsyncResults and call get() on each"
 OPERATIONS = f"{LATER}; stop workers by signals, and read and cancel rows with river_core's Client"
 
 APPLICATION: dict[str, str] = {
     **dict.fromkeys(("Beat", "add_periodic_task"), PERIODIC),
-    **dict.fromkeys(("GroupResult", "ResultSet"), RESULTS),
     **dict.fromkeys(("start", "worker_main"), START),
     **dict.fromkeys(("signature", "canvas"), CANVAS),
     **dict.fromkeys(("control", "events"), OPERATIONS),

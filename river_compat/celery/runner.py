@@ -29,6 +29,7 @@ from river_compat.celery.exceptions import (
 )
 from river_compat.celery.fixups import around_task
 from river_compat.celery.request import STORING, Context, Storing, WorkerContext
+from river_compat.celery.result_tuples import children_text, prepared
 from river_compat.celery.successor import scheduled_rows
 from river_compat.celery.telling import Run, tell_internal_error, tell_lost
 from river_compat.celery.timing import is_expired
@@ -181,7 +182,7 @@ class CeleryRunner:
         job.after_write(within if self._fixups else told)
 
     def _settle(self, value: Any) -> dict[str, Any]:
-        return result_metadata(value, self._result_serializer)
+        return result_metadata(prepared(value, self._result_serializer), self._result_serializer)
 
     def _not_succeeded(
         self,
@@ -246,9 +247,9 @@ def _log_received(request: WorkerContext, task: Task[..., Any]) -> None:
 
 def _common_metadata(request: WorkerContext, job: Job) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
-    children = request.__dict__.get("_children")
-    if children:
-        metadata[CHILDREN] = [child.id for child in children]
+    children = children_text(request.__dict__.get("_children") or ())
+    if children is not None:
+        metadata[CHILDREN] = children
     if WAITING in job.row.encoded_metadata:
         metadata[WAITING] = None
     return metadata

@@ -11,6 +11,7 @@ from river_core.encoding import encode_json
 TOPIC_INSERT = "river_insert"
 TOPIC_CONTROL = "river_control"
 TOPIC_LEADERSHIP = "river_leadership"
+TOPIC_DONE = "river_python_done"
 MAX_POSTGRES_PAYLOAD_BYTES = 7999
 
 

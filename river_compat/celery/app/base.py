@@ -21,10 +21,12 @@ from river_compat.celery.app.task import Task
 from river_compat.celery.async_result import AsyncResult
 from river_compat.celery.backend import RowBackend
 from river_compat.celery.exceptions import AlwaysEagerIgnored, unsupported
+from river_compat.celery.group_result import GroupResult
 from river_compat.celery.local import PromiseProxy, Proxy, maybe_evaluate
 from river_compat.celery.not_yet import refuse_attribute
 from river_compat.celery.options import queue_name
 from river_compat.celery.priority import scheme_of
+from river_compat.celery.result_set import ResultSet
 from river_compat.celery.retries import add_autoretry
 from river_compat.celery.sending import send, task_options
 from river_compat.celery.utils.zones import timezone
@@ -375,6 +377,16 @@ class Celery:
     def AsyncResult(self) -> Any:  # noqa: N802 - the name is Celery's
         """The class of result handles that belong to this application."""
         return type("AsyncResult", (AsyncResult,), {"app": self, "__module__": AsyncResult.__module__})
+
+    @cached_property
+    def GroupResult(self) -> Any:  # noqa: N802 - the name is Celery's
+        """The class of group results that belong to this application."""
+        return type("GroupResult", (GroupResult,), {"_app": self, "__module__": GroupResult.__module__})
+
+    @cached_property
+    def ResultSet(self) -> Any:  # noqa: N802 - the name is Celery's
+        """The class of result sets that belong to this application."""
+        return type("ResultSet", (ResultSet,), {"_app": self, "__module__": ResultSet.__module__})
 
     if not TYPE_CHECKING:  # type checkers report a missing attribute themselves
 

@@ -1,7 +1,11 @@
 """river_compat.celery on Postgres.  The settings of our package, and
 the tests that it is not asked to pass."""
+import contextlib
 import os
 import tempfile
+
+from river_core.drivers import open_driver
+from river_core.migrate import Migrator
 
 from . import Base
 
@@ -10,6 +14,7 @@ DSN = os.environ.get('PEER_DATABASE_URL', 'postgresql://postgres@127.0.0.1:5432/
 
 #: unit tests need no server: a file that does not exist before its first use
 UNIT = 'sqlite:///' + os.path.join(tempfile.mkdtemp(prefix='peer-river-'), 'river.sqlite3')
+_MIGRATED = set()
 
 
 class Profile(Base):
@@ -17,6 +22,10 @@ class Profile(Base):
     exclude = {}
 
     def unit_config(self):
+        if UNIT not in _MIGRATED:
+            _MIGRATED.add(UNIT)
+            with contextlib.closing(open_driver(UNIT)) as driver:
+                Migrator(driver).migrate_up()
         return {'broker_url': os.environ.get('PEER_UNIT_BROKER', UNIT),
                 'task_default_queue': 'testcelery',
                 'accept_content': ('json', 'pickle'),

@@ -1,0 +1,118 @@
+"""Waits, in the calling thread, until results have ended."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from river_compat.celery.exceptions import TimeoutError  # noqa: A004 - Celery's own
+from river_compat.runtime import Runtime
+from river_compat.waiting import Look, Watch
+
+
+class _Settled:
+    """Collects, from the thread that watches, what has ended; the waiting thread takes it."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self._lock = threading.Lock()
+        self._ended: list[Any] = []
+        self._error: BaseException | None = None
+
+    def take_note(self, result: Any, error: BaseException | None) -> None:
+        with self._lock:
+            self._ended.append(result)
+            self._error = self._error or error
+        self.event.set()
+
+    def take(self) -> list[Any]:
+        with self._lock:
+            self.event.clear()
+            ended, self._ended = self._ended, []
+            error = self._error
+        if error is not None:
+            raise error
+        return ended
+
+
+def wait_for(
+    runtime: Runtime,
+    look: Look,
+    results: Sequence[Any],
+    timeout: float | None,
+    interval: float,
+    on_interval: Callable[[], Any] | None = None,
+    on_ended: Callable[[Any], None] | None = None,
+) -> None:
+    """Return once all results have ended; `look` reads them.
+
+    `on_ended` is told of each that has, and may end the wait by an exception. Raises TimeoutError after
+    `timeout` seconds, and what reading a result raises.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    waiter = runtime.waiter
+    with waiter.reading():
+        ended = _raising(look(results))
+    _tell(on_ended, ended)
+    done = {id(result) for result in ended}
+    missing = [result for result in results if id(result) not in done]
+    if not missing:
+        return
+    _pause(0.0, deadline)
+    runtime.client.flush_notifications()
+    settled = _Settled()
+    watches = [Watch(result, look, _noter(settled, result), interval) for result in missing]
+    waiter.watch(watches)
+    try:
+        _await(settled, len(missing), deadline, interval, on_interval, on_ended)
+    finally:
+        waiter.unwatch(watches)
+
+
+def _tell(on_ended: Callable[[Any], None] | None, ended: Sequence[Any]) -> None:
+    if on_ended is not None:
+        for result in ended:
+            on_ended(result)
+
+
+def _noter(settled: _Settled, result: Any) -> Callable[[BaseException | None], None]:
+    return lambda error: settled.take_note(result, error)
+
+
+def _raising(ended: Any) -> list[Any]:
+    results = []
+    for result, error in ended:
+        if error is not None:
+            raise error
+        results.append(result)
+    return results
+
+
+def _await(
+    settled: _Settled,
+    missing: int,
+    deadline: float | None,
+    interval: float,
+    on_interval: Callable[[], Any] | None,
+    on_ended: Callable[[Any], None] | None,
+) -> None:
+    while missing:
+        pause = _pause(interval if on_interval is not None else None, deadline)
+        settled.event.wait(pause)
+        ended = settled.take()
+        missing -= len(ended)
+        _tell(on_ended, ended)
+        if on_interval is not None and missing:
+            on_interval()
+
+
+def _pause(seconds: float | None, deadline: float | None) -> float | None:
+    """Return for how long to wait; raises TimeoutError behind the deadline."""
+    if deadline is None:
+        return seconds
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("The operation timed out.")
+    return left if seconds is None else min(left, seconds)
