@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import river_core.ambient
-from river_compat.celery import _state
+from river_compat.celery import _state, publish_telling
 from river_compat.celery import options as call_options
 from river_compat.celery.exceptions import QueueNotFound, unsupported
 from river_compat.celery.message import Embedded, Message, row_of
@@ -80,10 +80,13 @@ def send(
     now = datetime.now(UTC)
     parent = _state.get_current_worker_frame()
     message = message_of(app, Call(task_id, name, args, kwargs, task, options, parent), now)
+    policy = {**app.conf.task_publish_retry_policy, **(options.get("retry_policy") or {})}
+    message = publish_telling.tell_before(message, policy)
     inserted = _insert(app, row_of(message, now), fresh_id, options)
     handle: AsyncResult[Any] = (options.get("result_cls") or app.AsyncResult)(task_id)
     handle.ignored = bool(message.headers.get("ignore_result"))
     handle.attach(inserted.row_id, inserted.joined)
+    publish_telling.tell_after(message)
     if parent is not None and options.get("add_to_parent", True) and parent.task.trail:
         parent.request.children.append(handle)
     return handle

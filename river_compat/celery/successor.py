@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from river_compat.celery import options as call_options
+from river_compat.celery import publish_telling
 from river_compat.celery.exceptions import Reject, Retry
 from river_compat.celery.message import Embedded, row_of
 from river_compat.celery.request import Context
@@ -81,7 +82,10 @@ class Successor:
             embedded=self.embedded,
             group=self.group,
         )
-        return row_of(message_of(self.task.app, call, now), now)
+        message = publish_telling.tell_before(message_of(self.task.app, call, now))
+        row = row_of(message, now)
+        publish_telling.tell_after(message)
+        return row
 
     def apply(self, retries: int) -> EagerResult[Any]:
         """Run it here and now."""
