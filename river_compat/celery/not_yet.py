@@ -126,7 +126,6 @@ MODULES: dict[str, str] = {
     "app.utils": NO_PARTS,
     "apps": START,
     "backends": "results are in the tasks' own rows; leave it out",
-    "beat": PERIODIC,
     "bin": START,
     "bootsteps": NO_PARTS,
     "canvas": CANVAS,

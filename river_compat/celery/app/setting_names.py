@@ -14,9 +14,12 @@ from typing import Any
 HONOURED: dict[str, Any] = {
     "accept_content": ("json",),
     "beat_cron_starting_deadline": None,
+    "beat_enable_remote_control": False,
     "beat_max_loop_interval": 0,
+    "beat_remote_control_max_tick_age": None,
     "beat_schedule": {},
-    "beat_scheduler": None,
+    "beat_scheduler": "celery.beat:PersistentScheduler",
+    "beat_sync_every": 0,
     "broker_connection_timeout": 4,
     "broker_pool_limit": 10,
     "broker_url": None,
@@ -27,6 +30,7 @@ HONOURED: dict[str, Any] = {
     "result_backend": None,
     "result_extended": False,
     "result_serializer": "json",
+    "river_beat_namespace": None,
     "river_database_url": None,
     "river_driver": None,
     "river_enqueue_in": "ambient",
@@ -72,9 +76,7 @@ HONOURED: dict[str, Any] = {
 }
 
 NO_EFFECT: dict[str, Any] = {
-    "beat_enable_remote_control": False,
     "beat_schedule_filename": "celerybeat-schedule",
-    "beat_sync_every": 0,
     "broker_channel_error_retry": False,
     "broker_connection_max_retries": 100,
     "broker_connection_retry": True,
