@@ -32,11 +32,12 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The attempt did its work; the row becomes `completed`."""
+    """The attempt did its work; the row becomes `completed`, or is deleted with `delete_row`."""
 
     metadata: Metadata = field(default_factory=dict)
     follow_ups: tuple[FollowUp, ...] = ()
     hand_overs: tuple[HandOver, ...] = ()
+    delete_row: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ def apply(
     request = _request(registered, task_id or str(uuid.uuid4()), args, kwargs, fields)
     run = trace.build_tracer(registered.name, registered, eager=True, propagate=throw, app=task.app)
     ending = run(request.id, request.args, request.kwargs, request)
+    _store(registered, request, ending)
     error = ending.value
     if ending.state == states.RETRY and isinstance(error, Retry) and error.sig is not None:
         result: EagerResult[Any] = error.sig.apply(retries=request.retries + 1)
@@ -65,6 +66,17 @@ def apply(
         traceback=einfo.traceback if einfo is not None else None,
         name=registered.name,
     )
+
+
+def _store(task: Task[..., Any], request: Context, ending: Any) -> None:
+    """Store the end of a run, too, with `task_store_eager_result`; raises kombu's OperationalError."""
+    if not task.app.conf.task_store_eager_result or request.ignore_result:
+        return
+    if ending.state in states.ALL_STATES:
+        trace = ending.einfo.traceback if ending.einfo is not None else None
+        error = ending.value
+        value = error.exc if isinstance(error, Retry) and error.exc is not None else error
+        task.backend.store_result(request.id, value, ending.state, traceback=trace, request=request)
 
 
 def _request(

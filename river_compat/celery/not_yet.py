@@ -28,6 +28,7 @@ SIGNALS = (
     f"{LATER}; use the task's own handlers (before_start, on_success, on_failure, after_return), and run "
     "what prepares the process where a task's module is imported"
 )
+ROWS = "results are in the tasks' own rows; leave it out"
 START = "start workers with the command `river-compat worker`"
 OPERATIONS = f"{LATER}; stop workers by signals, and read and cancel rows with river_core's Client"
 
@@ -117,7 +118,7 @@ MODULES: dict[str, str] = {
     "app.amqp": NO_BROKER,
     "app.annotations": NO_PARTS,
     "app.autoretry": "give autoretry_for to the task",
-    "app.backends": "results are in the tasks' own rows; leave it out",
+    "app.backends": ROWS,
     "app.builtins": CANVAS,
     "app.control": OPERATIONS,
     "app.defaults": NO_PARTS,
@@ -125,7 +126,32 @@ MODULES: dict[str, str] = {
     "app.routes": f"{LATER}; give queue= to the tasks or calls",
     "app.utils": NO_PARTS,
     "apps": START,
-    "backends": "results are in the tasks' own rows; leave it out",
+    **dict.fromkeys(
+        (
+            f"backends.{name}"
+            for name in (
+                "arangodb",
+                "asynchronous",
+                "azureblockblob",
+                "cache",
+                "cassandra",
+                "consul",
+                "cosmosdbsql",
+                "couchbase",
+                "couchdb",
+                "database",
+                "dynamodb",
+                "elasticsearch",
+                "filesystem",
+                "gcs",
+                "mongodb",
+                "redis",
+                "rpc",
+                "s3",
+            )
+        ),
+        ROWS,
+    ),
     "bin": START,
     "bootsteps": NO_PARTS,
     "canvas": CANVAS,

@@ -61,7 +61,8 @@ def wait_for(
     if not missing:
         return
     _pause(0.0, deadline)
-    runtime.client.flush_notifications()
+    with waiter.reading():
+        runtime.client.flush_notifications()
     settled = _Settled()
     watches = [Watch(result, look, _noter(settled, result), interval) for result in missing]
     waiter.watch(watches)

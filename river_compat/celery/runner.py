@@ -169,7 +169,7 @@ class CeleryRunner:
             metadata[OUTCOME] = TaskOutcome.SUCCEEDED.value
             if ending.settled:
                 metadata.update(ending.settled)
-            return Completed(metadata, follow_ups)
+            return Completed(metadata, follow_ups, delete_row=ignored and tracer.task.river_delete_row)
         return self._not_succeeded(tracer.task, request, job, ending, metadata, follow_ups)
 
     def _after_write(self, job: Job, told: Callable[[JobState | None], object]) -> None:

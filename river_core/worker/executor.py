@@ -22,7 +22,7 @@ from river_core.outcome import Completed, Failed, Outcome, StateChange, set_comp
 from river_core.resumable import STEP_KEY
 from river_core.retry import RetryPolicy
 from river_core.task import Job, Registry, Task, Worked
-from river_core.worker.completion import Completion
+from river_core.worker.completion import Completion, Deletion
 from river_core.worker.events import EventKind
 from river_core.worker.extensions import Extensions
 from river_core.worker.powers import ROLLED_BACK, completed_in_tx, steps_settled
@@ -109,7 +109,7 @@ class Executor:
         except JobRowDecodeError as error:
             return self._settled(job, Failed(error), Attempt(job.row, started_at, None, self._policy))
         outcome = self._outcome(task, job, call, wait)
-        if type(outcome) is Completed and self._is_plain(job):
+        if type(outcome) is Completed and not outcome.delete_row and self._is_plain(job):
             return self._completed(job, outcome, started_at)
         attempt = Attempt(job.row, started_at, task, self._policy)
         if type(outcome) is not Completed and isinstance(outcome, Awaitable):
@@ -174,7 +174,8 @@ class Executor:
             change = decide(outcome, attempt, now, {})
         if not isinstance(outcome, Completed):
             _log(outcome, attempt, change.state)
-        return Completion(attempt.row, change, _EVENT_OF[type(outcome)], (attempt.started_at, now))
+        kind = Deletion if isinstance(outcome, Completed) and outcome.delete_row else Completion
+        return kind(attempt.row, change, _EVENT_OF[type(outcome)], (attempt.started_at, now))
 
     def interrupted(self, row: JobRow, started: bool = True) -> Completion:
         """Return what gives a row back that did not finish; one that never started keeps its turn."""

@@ -27,7 +27,8 @@ DEFAULT_URL = "sqlite:///river.sqlite3"
 VARIABLES = ("RIVER_DATABASE_URL", "DATABASE_URL")
 DATABASE_SCHEMES = frozenset({"postgres", "postgresql", "sqlite"})
 _SET_URL = "set river_database_url or RIVER_DATABASE_URL to a postgresql:// or sqlite:/// URL"
-_RESULT_BACKENDS_WITHOUT_EFFECT = ("", "cache+memory", "disabled", "django-db", "river")
+_RESULT_BACKENDS_WITHOUT_EFFECT = ("", "disabled", "river")
+_OF_DJANGO = ("django-cache", "django-db")
 
 
 def open_database(conf: Settings) -> Driver:
@@ -109,12 +110,25 @@ def old_broker_url(conf: Settings) -> str | None:
 
 
 def _check_result_backend(backend: Any, url: str) -> None:
+    """Warn about a result store that is not used; refuse one that nothing replaces, or of the user's own."""
     if backend is None or is_database(backend):
         return
     name = str(backend)
-    if url == DEFAULT_URL and "://" in name:
+    kind = name.partition("://")[0]
+    if kind in _OF_DJANGO:
+        _warn(
+            f"result_backend={name!r} is not used: django_celery_results shows no new results, which are in "
+            "the tasks' own rows"
+        )
+    elif kind in _RESULT_BACKENDS_WITHOUT_EFFECT:
+        return
+    elif "://" not in name:
+        raise unsupported(
+            f"result_backend={name!r}", "delete the setting: results are in the tasks' own rows"
+        )
+    elif url == DEFAULT_URL:
         raise unsupported(f"result_backend={_shown(name)!r}", f"delete the setting and {_SET_URL}")
-    if name.partition("://")[0] not in _RESULT_BACKENDS_WITHOUT_EFFECT:
+    else:
         _warn(f"result_backend={_shown(name)!r} is not used: results are in the tasks' own rows; delete it")
 
 

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, ParamSpec, T
 from river_compat.celery import _state
 from river_compat.celery.app.handlers import Handlers
 from river_compat.celery.eager import apply, apply_as_sent
-from river_compat.celery.exceptions import CANVAS, MaxRetriesExceededError, OperationalError, unsupported
+from river_compat.celery.exceptions import (
+    CANVAS,
+    ImproperlyConfigured,
+    MaxRetriesExceededError,
+    OperationalError,
+    unsupported,
+)
 from river_compat.celery.request import Context
 from river_compat.celery.retries import OVERRIDE, merged_arguments
 from river_compat.celery.sending import send, task_options
@@ -62,6 +68,8 @@ class Task(Handlers, Generic[P, R]):
     expires: Any = None
     priority: int | None = None
     queue: str | None = None
+    river_delete_row: bool = False
+    """Whether the row of a call that succeeds is deleted; only for tasks whose results are ignored."""
     river_enqueue_in: str | None = None
     """Which transaction calls join, as the setting of the same name; None leaves it to that."""
     rate_limit: str | None = None
@@ -96,6 +104,10 @@ class Task(Handlers, Generic[P, R]):
         for option, setting in FROM_SETTINGS.items():
             if getattr(self, option, None) is None:
                 setattr(self, option, app.conf[setting])
+        if self.river_delete_row and not self.ignore_result:
+            raise ImproperlyConfigured(
+                f"task {self.name}: river_delete_row leaves no result to wait for; set ignore_result=True too"
+            )
         self.on_bound(app)
         return app
 

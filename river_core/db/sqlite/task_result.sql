@@ -49,16 +49,18 @@ RETURNING id;
 -- name: task_result_insert
 -- Writes a finished row for the result of a task that has none.
 INSERT INTO /* TEMPLATE: schema */river_job (
-    args, attempt, finalized_at, kind, max_attempts, metadata, priority, queue, state, tags
+    args, attempt, created_at, finalized_at, kind, max_attempts, metadata, priority, queue, scheduled_at, state, tags
 ) VALUES (
     jsonb(@args),
     0,
+    strftime('%Y-%m-%d %H:%M:%f', 'now'),
     strftime('%Y-%m-%d %H:%M:%f', 'now'),
     'python_task',
     1,
     jsonb(@metadata),
     1,
     @queue,
+    strftime('%Y-%m-%d %H:%M:%f', 'now'),
     @state,
     jsonb('[]')
 )

@@ -1,0 +1,1 @@
+"""The package of Celery's result backends, of which there is one here: the tasks' own rows."""
