@@ -31,16 +31,21 @@ _GONE = "was deleted"
 
 
 def fed(outcome: Outcome, call: TaskCall, row: JobRow) -> Outcome:
-    """Return the outcome with what it hands over to the tasks that wait for this one."""
+    """Return the outcome with what it hands over to the tasks that wait for this one.
+
+    One that says so itself stays as it is.
+    """
     if FEEDS not in row.encoded_metadata or not isinstance(outcome, Completed | Failed | Cancelled):
         return outcome
     if isinstance(outcome, Failed) and outcome.retry is not False:
+        return outcome
+    if outcome.hand_overs:
         return outcome
     made = _handed(outcome, call.id)
     if made is None:
         return outcome
     items = tuple(_addressed(made, target, index) for target, index in feeds_of(row.metadata))
-    return replace(outcome, hand_overs=(*outcome.hand_overs, *items))
+    return replace(outcome, hand_overs=items)
 
 
 def _handed(outcome: Completed | Failed | Cancelled, task_id: str) -> str | dict[str, Any] | None:
@@ -55,13 +60,14 @@ def _handed(outcome: Completed | Failed | Cancelled, task_id: str) -> str | dict
 def _of_completed(metadata: Mapping[str, Any], task_id: str) -> str | dict[str, Any] | None:
     ending = metadata.get(OUTCOME, TaskOutcome.SUCCEEDED.value)
     if ending == TaskOutcome.SUCCEEDED.value:
-        return _part_text(metadata)
+        return part_text(metadata)
     if ending == TaskOutcome.IGNORED.value:
         return _cause(task_id, metadata, _IGNORED)
     return None
 
 
-def _part_text(metadata: Mapping[str, Any]) -> str:
+def part_text(metadata: Mapping[str, Any]) -> str:
+    """Return the text of the part that hands a stored result over."""
     return json.dumps(
         {key: metadata[key] for key in (OUTPUT, RESULT) if key in metadata}, separators=(",", ":")
     )

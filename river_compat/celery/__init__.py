@@ -14,9 +14,39 @@ from river_compat.celery._state import current_app, current_task
 from river_compat.celery.app.base import Celery
 from river_compat.celery.app.shared import shared_task
 from river_compat.celery.app.task import Task
+from river_compat.celery.canvas import (
+    Signature,
+    chain,
+    chord,
+    chunks,
+    group,
+    maybe_signature,
+    signature,
+    subtask,
+    xmap,
+    xstarmap,
+)
 from river_compat.celery.not_yet import RefusingFinder, refuse_name
 
-__all__ = ["Celery", "Task", "current_app", "current_task", "shared_task", "states", "uuid"]
+__all__ = [
+    "Celery",
+    "Signature",
+    "Task",
+    "chain",
+    "chord",
+    "chunks",
+    "current_app",
+    "current_task",
+    "group",
+    "maybe_signature",
+    "shared_task",
+    "signature",
+    "states",
+    "subtask",
+    "uuid",
+    "xmap",
+    "xstarmap",
+]
 
 RefusingFinder.install()
 

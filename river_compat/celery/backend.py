@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import result_storing, states
@@ -115,6 +115,12 @@ class RowBackend:
         return find_rows(self.app.runtime.driver, [wanted])[0] is not None
 
     # -- writing
+
+    def apply_chord(
+        self, header_result_args: Any, body: Any, send: Callable[[], None], **options: Any
+    ) -> None:
+        """Send a chord, header and body in one transaction; a subclass may look at it first."""
+        send()
 
     def store_result(
         self, task_id: str, result: Any, state: str, traceback: Any = None, request: Any = None, **kwargs: Any

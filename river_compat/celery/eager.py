@@ -5,21 +5,39 @@ from __future__ import annotations
 import socket
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from river_compat import codec
 from river_compat.celery import _state, states
 from river_compat.celery import options as call_options
 from river_compat.celery.app import trace
+from river_compat.celery.canvas.lazy import as_list
+from river_compat.celery.canvas.signature import linked
 from river_compat.celery.eager_result import EagerResult
 from river_compat.celery.einfo import ExceptionInfo
 from river_compat.celery.exceptions import Retry
-from river_compat.celery.request import Context
+from river_compat.celery.following import call_errbacks, send_callbacks
+from river_compat.celery.request import STORING, Context, Storing
 
 if TYPE_CHECKING:
+    from river_compat.celery.app.base import Celery
     from river_compat.celery.app.task import Task
 
-_FIELDS = ("headers", "logfile", "loglevel", "retries")
+_FIELDS = ("group_index", "headers", "logfile", "loglevel", "replaced_task_nesting", "retries")
+_KEPT = (
+    "group_id",
+    "group_index",
+    "headers",
+    "ignore_result",
+    "link",
+    "link_error",
+    "priority",
+    "queue",
+    "replaced_task_nesting",
+    "stamped_headers",
+    "task_id",
+)
 
 
 def apply_as_sent(task: Task[..., Any], args: Any, kwargs: Any, options: dict[str, Any]) -> EagerResult[Any]:
@@ -32,7 +50,7 @@ def apply_as_sent(task: Task[..., Any], args: Any, kwargs: Any, options: dict[st
         (args or (), kwargs or {}), options.get("serializer") or task.app.conf.task_serializer
     )
     args, kwargs = codec.decode(body.text, body.content_type, body.content_encoding, {body.content_type})
-    kept = {name: options.get(name) for name in ("headers", "ignore_result", "priority", "queue", "task_id")}
+    kept = {name: options.get(name) for name in (*_KEPT, *(options.get("stamped_headers") or ()))}
     with _state.join_allowed(False):
         return task.apply(args, kwargs, **kept)
 
@@ -51,6 +69,9 @@ def apply(
     """
     registered = task.app.tasks[task.name]
     request = _request(registered, task_id or str(uuid.uuid4()), args, kwargs, fields)
+    request.__dict__[STORING] = Storing(
+        partial(_followed, task.app, request), failed=partial(_told_failure, task.app, request)
+    )
     run = trace.build_tracer(registered.name, registered, eager=True, propagate=throw, app=task.app)
     ending = run(request.id, request.args, request.kwargs, request)
     _store(registered, request, ending)
@@ -98,6 +119,10 @@ def _request(
         called_directly=False,
         hostname=socket.gethostname(),
         ignore_result=task.ignore_result if ignore_result is None else ignore_result,
+        callbacks=linked(fields.get("link")) or None,
+        errbacks=linked(fields.get("link_error")) or None,
+        group=fields.get("group_id"),
+        **_stamps(fields),
         delivery_info={
             "is_eager": True,
             "exchange": fields.get("exchange"),
@@ -105,3 +130,19 @@ def _request(
             "priority": fields.get("priority"),
         },
     )
+
+
+def _followed(app: Celery, request: Context, value: Any) -> Any:
+    send_callbacks(app, request, value)
+    return value
+
+
+def _told_failure(app: Celery, request: Context, error: BaseException, einfo: ExceptionInfo) -> None:
+    call_errbacks(app, request, error, einfo.traceback)
+
+
+def _stamps(fields: Mapping[str, Any]) -> dict[str, Any]:
+    names = fields.get("stamped_headers")
+    if not names:
+        return {}
+    return {"stamped_headers": names, "stamps": {name: as_list(fields.get(name)) for name in names}}

@@ -5,6 +5,7 @@ Headers hold only what differs from its default, since every character is stored
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Mapping
@@ -20,6 +21,8 @@ from river_compat.celery.timing import due
 from river_compat.envelope import KIND, TaskCall
 from river_compat.shortened import short_repr
 from river_core.insert import MAX_ATTEMPTS_DEFAULT, InsertParams
+from river_core.job import JobState
+from river_core.links import Links
 
 FRAMEWORK = "celery"
 AT_MOST_ONCE_ATTEMPTS = 1
@@ -62,6 +65,8 @@ class Message:
     kwargs_repr: str | None = None
     group: str | None = None
     at_most_once: bool = False
+    links: Links | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 def row_of(message: Message, now: datetime) -> InsertParams:
@@ -75,6 +80,8 @@ def row_of(message: Message, now: datetime) -> InsertParams:
     if not isinstance(message.kwargs, Mapping):
         raise TypeError("task keyword arguments must be a mapping")
     state, scheduled_at = due(message.eta, now)
+    if message.links is not None and message.links.name is not None:
+        state = JobState.PENDING
     return InsertParams(
         kind=KIND,
         encoded_args=envelope.encode(_call(message)),
@@ -83,6 +90,8 @@ def row_of(message: Message, now: datetime) -> InsertParams:
         priority=message.priority,
         max_attempts=AT_MOST_ONCE_ATTEMPTS if message.at_most_once else MAX_ATTEMPTS_DEFAULT,
         scheduled_at=scheduled_at,
+        encoded_metadata=json.dumps(message.metadata) if message.metadata else "{}",
+        links=message.links,
     )
 
 

@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import NoReturn
 
 from river_compat.celery.exceptions import (
-    CANVAS,
     LATER,
     UnsupportedAttribute,
     UnsupportedModule,
@@ -35,7 +34,6 @@ OPERATIONS = f"{LATER}; stop workers by signals, and read and cancel rows with r
 APPLICATION: dict[str, str] = {
     **dict.fromkeys(("Beat", "add_periodic_task"), PERIODIC),
     **dict.fromkeys(("start", "worker_main"), START),
-    **dict.fromkeys(("signature", "canvas"), CANVAS),
     **dict.fromkeys(("control", "events"), OPERATIONS),
     **dict.fromkeys(
         ("on_after_configure", "on_after_finalize", "on_after_fork", "on_configure", "on_init"), SIGNALS
@@ -81,7 +79,6 @@ APPLICATION: dict[str, str] = {
             "steps",
             "subclass_with_self",
             "task_cls",
-            "thread_oid",
             "type_checker",
             "use_fast_trace_task",
             "user_options",
@@ -98,28 +95,16 @@ APPLICATION: dict[str, str] = {
     "uses_utc_timezone": "read app.timezone",
 }
 
-NAMES: dict[str, str] = dict.fromkeys(
-    (
-        "Signature",
-        "chain",
-        "chord",
-        "chunks",
-        "group",
-        "maybe_signature",
-        "signature",
-        "subtask",
-        "xmap",
-        "xstarmap",
-    ),
-    CANVAS,
-) | {"bugreport": APPLICATION["bugreport"], "maybe_patch_concurrency": START}
+NAMES: dict[str, str] = {
+    "bugreport": APPLICATION["bugreport"],
+    "maybe_patch_concurrency": START,
+}
 
 MODULES: dict[str, str] = {
     "app.amqp": NO_BROKER,
     "app.annotations": NO_PARTS,
     "app.autoretry": "give autoretry_for to the task",
     "app.backends": ROWS,
-    "app.builtins": CANVAS,
     "app.control": OPERATIONS,
     "app.defaults": NO_PARTS,
     "app.events": OPERATIONS,
@@ -154,7 +139,6 @@ MODULES: dict[str, str] = {
     ),
     "bin": START,
     "bootsteps": NO_PARTS,
-    "canvas": CANVAS,
     "concurrency": START,
     "contrib.migrate": f"{LATER}; let the old workers finish what waits in the broker",
     "contrib.rdb": "use the standard library's breakpoint() in a task of a worker with -P solo",

@@ -6,19 +6,25 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from river_compat.celery.exceptions import CANVAS, unsupported
+from river_compat.celery.exceptions import unsupported
 
 HONOURED = frozenset(
     {
         "add_to_parent",
         "argsrepr",
+        "chain",
+        "chord",
         "connection",
         "countdown",
         "eta",
         "expires",
+        "group_id",
+        "group_index",
         "headers",
         "ignore_result",
         "kwargsrepr",
+        "link",
+        "link_error",
         "origin",
         "parent_id",
         "priority",
@@ -35,6 +41,7 @@ HONOURED = frozenset(
         "router",
         "serializer",
         "shadow",
+        "stamped_headers",
         "task_id",
     }
 )
@@ -55,17 +62,10 @@ NO_EFFECT = frozenset(
 _LIMITS = "time limits are not implemented yet; bound the task's own calls"
 _NO_BROKER = "there is no broker; give connection= a psycopg or sqlite3 connection to join its transaction"
 REFUSED: dict[str, str] = {
-    "chain": CANVAS,
-    "chord": CANVAS,
     "compression": "the database compresses large values by itself; leave it out",
-    "group_id": CANVAS,
-    "group_index": CANVAS,
-    "link": CANVAS,
-    "link_error": CANVAS,
     "producer": _NO_BROKER,
     "publisher": _NO_BROKER,
     "soft_time_limit": _LIMITS,
-    "stamped_headers": "stamping is not implemented yet; give headers=",
     "time_limit": _LIMITS,
 }
 KNOWN = frozenset({*HONOURED, *NO_EFFECT, *REFUSED, "args", "kwargs"})
@@ -76,10 +76,11 @@ def refuse(options: Mapping[str, Any]) -> None:
 
     None, an empty list and an empty tuple count as not given.
     """
+    stamps = options.get("stamped_headers") or ()
     for name, value in options.items():
         if name in REFUSED and not _is_nothing(value):
             raise unsupported(f"the option {name}= of a call", REFUSED[name])
-        if name not in KNOWN:
+        if name not in KNOWN and name not in stamps:
             _refuse_misspelled(name)
     _refuse_other_exchange(options)
 

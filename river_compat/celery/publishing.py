@@ -1,4 +1,4 @@
-"""Inserts the row of a call, trying again while the database cannot be reached.
+"""Inserts the rows of a call, trying again while the database cannot be reached.
 
 Only where no transaction of the caller is involved: after an error such a transaction is void, and
 the caller must hear of it. The whole takes at most about five seconds, so that a web request does
@@ -8,7 +8,7 @@ not hang on a dead database.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,9 +56,15 @@ class PublishPolicy:
 
 
 def publish(
-    runtime: Runtime, row: InsertParams, policy: PublishPolicy, enqueue: Enqueue, fresh_id: str | None
-) -> InsertResult:
-    """Insert a row; `fresh_id` is its task id where no other row can have it.
+    runtime: Runtime,
+    rows: Sequence[InsertParams],
+    policy: PublishPolicy,
+    enqueue: Enqueue,
+    fresh_id: str | None,
+) -> list[InsertResult]:
+    """Insert rows, all or none; `fresh_id` is the first one's task id where no other row can have it.
+
+    Nothing is returned for several rows that an earlier try inserted although its answer was lost.
 
     Raises kombu's OperationalError when the database cannot be reached.
     """
@@ -69,7 +75,7 @@ def publish(
     while True:
         tried_at = time.monotonic()
         try:
-            return _try(runtime, row, enqueue, fresh_id if first_error else None)
+            return _try(runtime, rows, enqueue, fresh_id if first_error else None)
         except errors.OperationalError as error:
             first_error = first_error or error
             pause = next(pauses, None)
@@ -79,10 +85,12 @@ def publish(
             time.sleep(pause)
 
 
-def _try(runtime: Runtime, row: InsertParams, enqueue: Enqueue, fresh_id: str | None) -> InsertResult:
-    """Insert the row, unless an earlier try did although its answer was lost."""
+def _try(
+    runtime: Runtime, rows: Sequence[InsertParams], enqueue: Enqueue, fresh_id: str | None
+) -> list[InsertResult]:
+    """Insert the rows, unless an earlier try did although its answer was lost."""
     if fresh_id is not None:
         found = task_rows.find_by_task_id(runtime.driver, fresh_id, 1)
         if found:
-            return InsertResult(found[0])
-    return runtime.client.insert_params([row], enqueue=enqueue)[0]
+            return [InsertResult(found[0])] if len(rows) == 1 else []
+    return runtime.client.insert_params(rows, enqueue=enqueue)

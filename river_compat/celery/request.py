@@ -6,13 +6,16 @@ when it is first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
+from river_compat.celery.einfo import ExceptionInfo
 from river_compat.codec import ACCEPT_JSON, JSON_TYPE, decode
 from river_compat.envelope import TaskCall
 from river_core.job import JobRow, JobState
+from river_core.links import DELAY
 
 STORING = "_storing"
 DEFAULTS: dict[str, Any] = {
@@ -62,11 +65,12 @@ class Storing:
 
     `settle` turns the return value into what is stored and may raise, which fails the run. `after_write`
     takes a function that is called once the outcome is written, with the state that the row was left in;
-    None where nothing is written.
+    None where nothing is written. `failed` is told of a failure before handlers and receivers are.
     """
 
     settle: Callable[[Any], Any]
     after_write: Callable[[Callable[[JobState | None], object]], object] | None = None
+    failed: Callable[[BaseException, ExceptionInfo], None] | None = None
 
 
 class Context:
@@ -126,6 +130,11 @@ class WorkerContext(Context):
         """Keep the call and its row; headers are read when asked for."""
         fields = self.__dict__
         fields["_source"] = (call, row, embedded)
+        fields["_row"] = row
+        fields["_headers_text"] = call.headers
+        fields["_linked"] = isinstance(embedded, Mapping) and (
+            embedded.get("callbacks") or embedded.get("errbacks")
+        )
         fields["id"] = call.id
         fields["task"] = call.name
         fields["args"] = args
@@ -148,7 +157,8 @@ class WorkerContext(Context):
         fields.update(row_fields(call, row))
         headers = read_headers(call.headers)
         fields.update(headers)
-        fields.update((key, value) for key, value in (embedded or {}).items() if key in EMBEDDED)
+        fields.update((key, value) for key, value in (embedded or {}).items() if key in EMBEDDED and value)
+        _complete(fields, row)
         custom = headers.pop("headers", None)
         fields.update((key, value) for key, value in (custom or {}).items() if key not in MESSAGE_FIELDS)
         fields["headers"] = custom
@@ -156,6 +166,17 @@ class WorkerContext(Context):
         fields.update(self.__dict__)
         self.update(fields)
         return True
+
+    @property
+    def headers_text(self) -> str:
+        """The text of the headers."""
+        text: str = self.__dict__["_headers_text"]
+        return text
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the call has callbacks or errbacks."""
+        return bool(self.__dict__["_linked"])
 
     @property
     def may_have(self) -> str:
@@ -174,6 +195,17 @@ class WorkerContext(Context):
         """Show every field."""
         self.load()
         return super().__repr__()
+
+
+def _complete(fields: dict[str, Any], row: JobRow) -> None:
+    """Fill in what a step of a workflow holds in short: its chord's body, its relative expiry."""
+    chord = fields["chord"]
+    if chord is not None:
+        fields["chord"] = {"args": (), "kwargs": {}, "subtask_type": None, "immutable": False, **chord}
+    seconds = fields.get("expires_in")
+    if seconds is not None:
+        delay = row.metadata.get(DELAY, 0.0)
+        fields["expires"] = (row.scheduled_at + timedelta(seconds=seconds - delay)).isoformat()
 
 
 def read_headers(text: str) -> dict[str, Any]:

@@ -36,16 +36,20 @@ def prepared(value: Any, serializer: str) -> Any:
     return value
 
 
-def children_text(children: Iterable[Any]) -> str | None:
+def children_text(children: Iterable[Any], described: Iterable[Any] = ()) -> str | None:
     """Return what is stored of the results of the tasks that a task has sent; None for none.
 
-    One text, so that a group of thousands is one entry of River's index. Most are plain ids.
+    `described` are more of them, as `short` returned them. One text, so that a group of thousands is one
+    entry of River's index. Most are plain ids.
     """
-    stored = [_short(child.as_tuple()) for child in children]
+    stored = [short(child) for child in children]
+    stored.extend(described)
     return json.dumps(stored, separators=(",", ":")) if stored else None
 
 
-def _short(described: Any) -> Any:
+def short(result: Any) -> Any:
+    """Return the id of a plain result, the tuple of any other."""
+    described = result.as_tuple()
     (task_id, parent), members = described
     return task_id if parent is None and members is None else described
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from river_compat import codec
-from river_compat.celery import _state, signals, states, waiting_step, worker_telling
+from river_compat.celery import _state, outgoing, signals, states, waiting_step, worker_telling
 from river_compat.celery.app import trace
 from river_compat.celery.app.trace import Ending
 from river_compat.celery.control_flow import carries_control_flow
@@ -28,6 +28,9 @@ from river_compat.celery.exceptions import (
     WorkerLostError,
 )
 from river_compat.celery.fixups import around_task
+from river_compat.celery.following import ROWS, call_errbacks, rows_of_end, send_callbacks
+from river_compat.celery.outgoing import Batch, rows_written_later
+from river_compat.celery.replacing import REPLACEMENT
 from river_compat.celery.request import STORING, Context, Storing, WorkerContext
 from river_compat.celery.result_tuples import children_text, prepared
 from river_compat.celery.successor import scheduled_rows
@@ -35,6 +38,7 @@ from river_compat.celery.telling import Run, tell_internal_error, tell_lost
 from river_compat.celery.timing import is_expired
 from river_compat.envelope import TaskCall
 from river_compat.errors import CallNotRunnable
+from river_compat.feeding import part_text
 from river_compat.python_task import describe, failure
 from river_compat.results import (
     CHILDREN,
@@ -48,7 +52,7 @@ from river_compat.results import (
 )
 from river_core.decide import snooze_count
 from river_core.job import JobRow, JobState
-from river_core.links import Break
+from river_core.links import FEEDS, Break, HandOver, Part, feeds_of
 from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Outcome, Snoozed
 from river_core.task import Job
 
@@ -60,6 +64,8 @@ GIVEN_BACK = "python_task_redelivered"
 MAX_REQUEUES = 1000
 UNSAFE_TYPES = frozenset({"application/x-python-serialize"})
 _UNSAFE = "accept_content names pickle: whoever can write a row can run code in this worker"
+
+Settle = Callable[[Any], Any]
 
 received_logger = logging.getLogger("celery.worker.strategy")
 logger = logging.getLogger("celery.worker.request")
@@ -98,7 +104,8 @@ class CeleryRunner:
             request = WorkerContext(call, job.row, *self._arguments(call, job.row))
             ignored = request.effective_ignore_result(tracer.task.ignore_result)
             request.__dict__["ignore_result"] = ignored
-            expired = '"expires"' in call.headers and is_expired(request.expires, _claimed_at(job))
+            can_expire = '"expires"' in call.headers or '"expires_in"' in call.headers
+            expired = can_expire and is_expired(request.expires, _claimed_at(job))
         except (codec.DecodeError, codec.ContentDisallowed, InvalidTaskError, ValueError) as error:
             logger.error("task %s[%s] cannot be read and is discarded: %s", call.name, call.id, error)
             worker_telling.tell_rejected(self, job.row, error)
@@ -144,12 +151,15 @@ class CeleryRunner:
 
     def broken(self, call: TaskCall, row: JobRow, cause: Break) -> Outcome:
         """Return the end of a step whose members will never all bring their parts."""
-        return waiting_step.broken(call, cause)
+        return waiting_step.broken(call, row, cause)
 
     def _run(self, tracer: Traced, request: WorkerContext, job: Job, ignored: bool) -> Outcome:
         _state.start_clean()
-        settle = _nothing if ignored else self._settle
-        request.__dict__[STORING] = Storing(settle, partial(self._after_write, job))
+        settle: Settle = _nothing if ignored else self._settle
+        failed = None
+        if request.is_linked:
+            settle, failed = self._with_callbacks(request, settle), self._errbacks(request)
+        request.__dict__[STORING] = Storing(settle, partial(self._after_write, job), failed)
         run = Run(tracer.task, request.id, request.args, request.kwargs, request, time.monotonic())
         try:
             ending = tracer.trace(request.id, request.args, request.kwargs, request)
@@ -169,7 +179,9 @@ class CeleryRunner:
             metadata[OUTCOME] = TaskOutcome.SUCCEEDED.value
             if ending.settled:
                 metadata.update(ending.settled)
-            return Completed(metadata, follow_ups, delete_row=ignored and tracer.task.river_delete_row)
+            delete_row = ignored and tracer.task.river_delete_row
+            parts = self._parts(request, job, ignored, ending.value)
+            return Completed(metadata, follow_ups, parts, delete_row=delete_row)
         return self._not_succeeded(tracer.task, request, job, ending, metadata, follow_ups)
 
     def _after_write(self, job: Job, told: Callable[[JobState | None], object]) -> None:
@@ -184,6 +196,30 @@ class CeleryRunner:
     def _settle(self, value: Any) -> dict[str, Any]:
         return result_metadata(prepared(value, self._result_serializer), self._result_serializer)
 
+    def _with_callbacks(self, request: WorkerContext, settle: Settle) -> Settle:
+        def settled(value: Any) -> Any:
+            found = settle(value)
+            with outgoing.collected(rows_of_end(request)):
+                send_callbacks(self._app, request, value)
+            return found
+
+        return settled
+
+    def _errbacks(self, request: WorkerContext) -> Callable[[BaseException, ExceptionInfo], None]:
+        def failed(error: BaseException, einfo: ExceptionInfo) -> None:
+            request.__dict__.pop(ROWS, None)
+            with outgoing.collected(rows_of_end(request)):
+                call_errbacks(self._app, request, error, einfo.traceback)
+
+        return failed
+
+    def _parts(self, request: WorkerContext, job: Job, ignored: bool, value: Any) -> tuple[HandOver, ...]:
+        """Return what a step of a chain hands over although its result is not kept."""
+        if not ignored or FEEDS not in job.row.encoded_metadata or request.chord is not None:
+            return ()
+        text = part_text(self._settle(value))
+        return tuple(Part(target, index, text) for target, index in feeds_of(job.row.metadata))
+
     def _not_succeeded(
         self,
         task: Task[..., Any],
@@ -197,6 +233,9 @@ class CeleryRunner:
         ignored = bool(request.__dict__["ignore_result"])
         if ending.state == states.RETRY:
             return self._retried(request, ending, metadata, follow_ups)
+        if ending.state == states.IGNORED and REPLACEMENT in request.__dict__:
+            metadata[OUTCOME] = TaskOutcome.REPLACED.value
+            return Completed(metadata, (*follow_ups, *request.__dict__[REPLACEMENT]))
         if ending.state == states.IGNORED:
             return Completed({**metadata, OUTCOME: TaskOutcome.IGNORED.value}, follow_ups)
         if isinstance(error, Reject) and error.requeue and _may_requeue(job):
@@ -247,7 +286,8 @@ def _log_received(request: WorkerContext, task: Task[..., Any]) -> None:
 
 def _common_metadata(request: WorkerContext, job: Job) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
-    children = children_text(request.__dict__.get("_children") or ())
+    follows = (request.follows,) if f'"{waiting_step.FOLLOWS}"' in request.headers_text else ()
+    children = children_text(request.__dict__.get("_children") or (), follows)
     if children is not None:
         metadata[CHILDREN] = children
     if WAITING in job.row.encoded_metadata:
@@ -256,11 +296,16 @@ def _common_metadata(request: WorkerContext, job: Job) -> dict[str, Any]:
 
 
 def _follow_ups(request: WorkerContext) -> tuple[FollowUp, ...]:
-    """Return what `retry()` has scheduled; of several the last is the one that handles follow."""
+    """Return what `retry()` has scheduled; of several the last is the one that handles follow.
+
+    With it come the rows of callbacks or errbacks.
+    """
+    batch: Batch | None = request.__dict__.get(ROWS)
+    others = rows_written_later(batch) if batch is not None else ()
     rows = scheduled_rows(request)
     if not rows:
-        return ()
-    return (*(FollowUp(row) for row in rows[:-1]), FollowUp(rows[-1], RETRY_ID))
+        return others
+    return (*others, *(FollowUp(row) for row in rows[:-1]), FollowUp(rows[-1], RETRY_ID))
 
 
 def _may_requeue(job: Job) -> bool:

@@ -6,27 +6,30 @@ Options come, in rising order, from the settings, the task's attributes and the 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import river_core.ambient
-from river_compat.celery import _state, publish_telling
+from river_compat.celery import _state, outgoing, publish_telling, workflow_calls
 from river_compat.celery import options as call_options
 from river_compat.celery.exceptions import QueueNotFound, unsupported
 from river_compat.celery.message import Embedded, Message, row_of
+from river_compat.celery.outgoing import Outgoing
 from river_compat.celery.priority import river_priority
 from river_compat.celery.publishing import PublishPolicy, publish
 from river_compat.celery.timing import eta_text, expires_text
 from river_core.client import Enqueue
 from river_core.insert import InsertParams
+from river_core.links import Links
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
     from river_compat.celery.app.task import Task
     from river_compat.celery.async_result import AsyncResult
+    from river_compat.celery.canvas.plan import Step
 
 TASK_OPTIONS = (
     "queue",
@@ -64,6 +67,11 @@ class Call:
     parent: _state.Frame | None = None
     embedded: Embedded = field(default_factory=Embedded)
     group: str | None = None
+    step: Step | None = None
+    links: Links | None = None
+    """How the row hangs together with others, for one that takes the place of another."""
+    inherited: Mapping[str, Any] = field(default_factory=dict)
+    """Headers that such a row keeps."""
 
 
 def send(
@@ -71,31 +79,63 @@ def send(
 ) -> AsyncResult[Any]:
     """Insert the row of a call and return its result handle.
 
+    Inside of a workflow, or of a task's end, the row is put with the others that are written at once.
     Raises UnsupportedFeature, TypeError, ValueError, kombu's EncodeError and OperationalError; nothing
     is written then.
     """
+    step: Step | None = options.pop(outgoing.OPTION, None)
     call_options.refuse(options)
+    if options.get("chain"):
+        first: AsyncResult[Any] = workflow_calls.send_with_rest(app, name, args, kwargs, task, options)
+        return first
     fresh_id = None if options.get("task_id") else str(uuid.uuid4())
     task_id = fresh_id or options["task_id"]
-    now = datetime.now(UTC)
     parent = _state.get_current_worker_frame()
-    message = message_of(app, Call(task_id, name, args, kwargs, task, options, parent), now)
-    policy = {**app.conf.task_publish_retry_policy, **(options.get("retry_policy") or {})}
-    message = publish_telling.tell_before(message, policy)
-    inserted = _insert(app, row_of(message, now), fresh_id, options)
-    handle: AsyncResult[Any] = (options.get("result_cls") or app.AsyncResult)(task_id)
-    handle.ignored = bool(message.headers.get("ignore_result"))
-    handle.attach(inserted.row_id, inserted.joined)
-    publish_telling.tell_after(message)
-    if parent is not None and options.get("add_to_parent", True) and parent.task.trail:
-        parent.request.children.append(handle)
+    embedded, group = workflow_calls.embedded(options), options.get("group_id")
+    item = prepared(app, Call(task_id, name, args, kwargs, task, options, parent, embedded, group, step))
+    batch = outgoing.current()
+    if batch is not None:
+        batch.items.append(item)
+    else:
+        _write(app, [item], fresh_id)
+    if step is not None:
+        step.is_sent = True
+    elif parent is not None and options.get("add_to_parent", True) and parent.task.trail:
+        parent.request.children.append(item.handle)
+    handle: AsyncResult[Any] = item.handle
     return handle
+
+
+def prepared(app: Celery, call: Call) -> Outgoing:
+    """Return the row of a call with its handle. Every row of every workflow passes here, once."""
+    now = datetime.now(UTC)
+    policy = {**app.conf.task_publish_retry_policy, **(call.options.get("retry_policy") or {})}
+    message = publish_telling.tell_before(message_of(app, call, now), policy)
+    frozen = call.step.sig.frozen if call.step is not None else None
+    handle = frozen or (call.options.get("result_cls") or app.AsyncResult)(call.task_id)
+    handle.ignored = bool(message.headers.get("ignore_result"))
+    return Outgoing(row_of(message, now), message, handle, dict(call.options))
+
+
+def flush(app: Celery, batch: outgoing.Batch) -> None:
+    """Write a batch in one transaction, and tell the handles. Raises as `send`."""
+    if batch.items:
+        _write(app, batch.items, batch.items[0].task_id)
+
+
+def _write(app: Celery, items: Sequence[Outgoing], fresh_id: str | None) -> None:
+    inserted = _insert(app, [item.row for item in items], fresh_id, items[0].options)
+    for item, row_id in zip(items, inserted.row_ids, strict=True):
+        item.handle.attach(row_id, inserted.joined)
+        publish_telling.tell_after(item.message)
 
 
 def message_of(app: Celery, call: Call, now: datetime) -> Message:
     """Return the call with everything that settings, task and options say about it."""
     conf, options = app.conf, call.options
     priority = _priority(app, call)
+    waits = call.step is not None and call.step.name is not None
+    countdown = None if waits else options.get("countdown")
     return Message(
         task_id=call.task_id,
         name=call.name,
@@ -103,7 +143,7 @@ def message_of(app: Celery, call: Call, now: datetime) -> Message:
         kwargs={} if call.kwargs is None else call.kwargs,
         queue=_queue(app, options),
         serializer=options.get("serializer") or conf.task_serializer,
-        eta=eta_text(options.get("countdown"), options.get("eta"), app.timezone, now),
+        eta=eta_text(countdown, options.get("eta"), app.timezone, now),
         priority=river_priority(priority, app.priority_scheme),
         headers=_headers(app, call, priority, now),
         embedded=call.embedded,
@@ -111,11 +151,15 @@ def message_of(app: Celery, call: Call, now: datetime) -> Message:
         kwargs_repr=options.get("kwargsrepr"),
         group=call.group,
         at_most_once=app.at_most_once(call.task),
+        links=call.links or workflow_calls.links(options, call.step),
+        metadata=workflow_calls.stamps_metadata(options),
     )
 
 
 def _priority(app: Celery, call: Call) -> int | None:
     priority: int | None = call.options.get("priority")
+    if call.step is not None:
+        priority = workflow_calls.priority(app, call.step, priority)
     if priority is None and call.parent is not None and app.conf.task_inherit_parent_priority:
         priority = (call.parent.request.delivery_info or {}).get("priority")
     return app.conf.task_default_priority if priority is None else priority
@@ -140,26 +184,32 @@ def _headers(app: Celery, call: Call, priority: int | None, now: datetime) -> di
         request = call.parent.request
         headers.setdefault("root_id", request.root_id or request.id)
         headers.setdefault("parent_id", request.id)
+    headers.update(workflow_calls.headers(options, call.step, call.task_id, headers.get("root_id")))
     if headers.get("root_id") == call.task_id:
         del headers["root_id"]
     headers["priority"] = priority
     headers["ignore_result"] = options.get("ignore_result")
-    headers["expires"] = expires_text(options.get("expires"), app.timezone, now, call.task_id)
+    if "expires_in" not in headers:
+        headers["expires"] = expires_text(options.get("expires"), app.timezone, now, call.task_id)
     headers["headers"] = options.get("headers") or None
-    others = {name: value for name, value in options.items() if name not in call_options.KNOWN}
+    headers.update(call.inherited)
+    known = call_options.KNOWN.union(options.get("stamped_headers") or ())
+    others = {name: value for name, value in options.items() if name not in known}
     headers["properties"] = others or None
     return headers
 
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """The id of a row where it is known yet, and whose transaction it is in where that is not our own."""
+    """The ids of rows where they are known yet, and whose transaction they are in where not our own."""
 
-    row_id: int | None
+    row_ids: list[int | None]
     joined: Any
 
 
-def _insert(app: Celery, row: InsertParams, fresh_id: str | None, options: Mapping[str, Any]) -> Inserted:
+def _insert(
+    app: Celery, rows: list[InsertParams], fresh_id: str | None, options: Mapping[str, Any]
+) -> Inserted:
     connection = options.get("connection")
     if connection is not None and hasattr(connection, "transport_options"):
         raise unsupported("a kombu connection", "give connection= a connection to the database")
@@ -168,5 +218,5 @@ def _insert(app: Celery, row: InsertParams, fresh_id: str | None, options: Mappi
     enqueue: Enqueue = given if connection is None else "ambient"
     with river_core.ambient.join(connection) if connection is not None else nullcontext():
         joined = app.runtime.driver.open_transaction() if enqueue != "own" else None
-        result = publish(app.runtime, row, policy, enqueue, fresh_id)
-    return Inserted(result.job.id or None, joined)
+        results = publish(app.runtime, rows, policy, enqueue, fresh_id)
+    return Inserted([result.job.id or None for result in results] or [None] * len(rows), joined)

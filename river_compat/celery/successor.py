@@ -14,7 +14,9 @@ from river_compat.celery.exceptions import Reject, Retry
 from river_compat.celery.message import Embedded, row_of
 from river_compat.celery.request import Context
 from river_compat.celery.sending import Call, message_of
+from river_compat.celery.waiting_step import FOLLOWS
 from river_core.insert import InsertParams
+from river_core.links import FEEDS, Feed, Links, feeds_of
 
 if TYPE_CHECKING:
     from river_compat.celery.app.task import Task
@@ -31,6 +33,7 @@ _INHERITED = (
     "replaced_task_nesting",
     "origin",
 )
+_KEPT = ("chord", "group_index", FOLLOWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class Successor:
     options: Mapping[str, Any] = field(default_factory=dict)
     embedded: Embedded = field(default_factory=Embedded)
     group: str | None = None
+    links: Links | None = None
+    inherited: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -66,9 +71,13 @@ class Successor:
         delivery = request.delivery_info or {}
         inherited["priority"] = delivery.get("priority")
         inherited["queue"] = delivery.get("routing_key")
-        embedded = Embedded(request.callbacks, request.errbacks, request.chain, request.chord)
+        inherited.update(request.stamps or {}, stamped_headers=request.stamped_headers)
+        embedded = Embedded(request.callbacks, request.errbacks)
         merged = {**inherited, **{name: value for name, value in options.items() if value is not None}}
-        return cls(task, request.id, tuple(args), kwargs, merged, embedded, request.group)
+        kept = {name: request.get(name) for name in _KEPT}
+        return cls(
+            task, request.id, tuple(args), kwargs, merged, embedded, request.group, links_of(request), kept
+        )
 
     def row(self, now: datetime) -> InsertParams:
         """Return the row of the next run; raises what sending a call raises for bad arguments."""
@@ -81,6 +90,8 @@ class Successor:
             options={"serializer": self.task.serializer, **self.options},
             embedded=self.embedded,
             group=self.group,
+            links=self.links,
+            inherited=self.inherited,
         )
         message = publish_telling.tell_before(message_of(self.task.app, call, now))
         row = row_of(message, now)
@@ -114,6 +125,13 @@ def schedule(
     if throw:
         raise retry
     return retry
+
+
+def links_of(request: Context) -> Links | None:
+    """Return the links by which another row feeds what the row of a request feeds; None for none."""
+    row = request.__dict__.get("_row")
+    feeds = feeds_of(row.metadata) if row is not None and FEEDS in row.encoded_metadata else ()
+    return Links(feeds=tuple(Feed(target, index) for target, index in feeds)) if feeds else None
 
 
 def scheduled_rows(request: Context) -> list[InsertParams]:

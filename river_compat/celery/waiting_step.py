@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from river_compat.celery.exceptions import ChordError, TaskRevokedError
+from river_compat.celery.message import Message, row_of
 from river_compat.celery.request import read_headers
 from river_compat.envelope import TaskCall
 from river_compat.feeding import BROKEN_BY, CAUSE, REASON, part_values
 from river_compat.python_task import failure
 from river_compat.results import EXCEPTION, OUTCOME, TaskOutcome
+from river_core.insert import InsertParams
 from river_core.job import JobRow
 from river_core.links import MEMBERS, Break
-from river_core.outcome import Failed
+from river_core.outcome import Failed, FollowUp
 
 TAKES = "takes"
 """Header of a waiting step: whether it takes `one` result or the `list` of all; absent for neither."""
+ENDS_CHORD = "ends_chord"
+"""Header of a step that starts a chord's body: it fails with ChordError where the header fails."""
+EXPIRES_IN = "expires_in"
+"""Header of a waiting step: seconds from when it can run to when it expires."""
+ERRBACKS_TASK = "river.call_errbacks"
+"""The task that calls the errbacks of a row that never ran."""
+TELLS = "tells"
+"""Header of a step that starts a chord's body: it has errbacks."""
+FOLLOWS = "follows"
+"""Header of a step: the result of what comes after it in a chain, as one of its children."""
 ONE = "one"
 LIST = "list"
 
@@ -43,20 +58,33 @@ def arguments(args: Any, call: TaskCall, row: JobRow, accept: Collection[str]) -
     return [values, *args] if wanted == LIST else [*values[:1], *args]
 
 
-def broken(call: TaskCall, cause: Break) -> Failed:
+def broken(call: TaskCall, row: JobRow, cause: Break) -> Failed:
     """Return how a step ends whose member will never bring its part.
 
-    A chord's body fails with ChordError, a chain's step with the exception of the step before. Nothing is
-    rebuilt here: a class of the application must not run inside the completer's transaction.
+    What starts a chord's body fails with ChordError, and its errbacks are told; a chain's step fails with the
+    exception of the step before. Nothing is rebuilt here: a class of the application must not run inside
+    the completer's transaction.
     """
     facts = cause.cause
-    if takes(call) == LIST:
-        return failure(ChordError(f"Dependency {facts.get(BROKEN_BY)} raised {_shown(facts)}"), trace="")
+    headers = read_headers(call.headers)
+    if headers.get(ENDS_CHORD):
+        error = ChordError(f"Dependency {facts.get(BROKEN_BY)} raised {_shown(facts)}")
+        ended = failure(error, trace="")
+        if not headers.get(TELLS):
+            return ended
+        return replace(ended, follow_ups=(FollowUp(errbacks_row(call, row)),))
     reason = str(facts.get(REASON, ""))
     if CAUSE not in facts:
         return failure(TaskRevokedError(reason), trace="")
     metadata = {OUTCOME: TaskOutcome.FAILED.value, EXCEPTION: facts[CAUSE]}
     return Failed(RuntimeError(reason), metadata, retry=False, error_text=reason, trace="")
+
+
+def errbacks_row(call: TaskCall, row: JobRow) -> InsertParams:
+    """Return the row of the task that calls the errbacks of a row that never ran."""
+    headers = {"ignore_result": True, "parent_id": call.id}
+    message = Message(str(uuid.uuid4()), ERRBACKS_TASK, [row.id], {}, row.queue, headers=headers)
+    return row_of(message, datetime.now(UTC))
 
 
 def _shown(facts: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -11,8 +12,9 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from river_compat.celery import _state
+from river_compat.celery import _state, canvas
 from river_compat.celery import fixups as framework_fixups
+from river_compat.celery.app import builtins as _builtins  # noqa: F401 - every application has them
 from river_compat.celery.app import database, definition
 from river_compat.celery.app.modules import Discovery, Packages, import_task_modules
 from river_compat.celery.app.registry import TaskRegistry
@@ -78,6 +80,7 @@ class Celery:
         self.default_task_class: Any = Task
         self._bound_task_class: Any = None
         self._finalize_lock = threading.RLock()
+        self._thread = threading.local()
         self._pending: deque[Any] = deque()
         self._discoveries: list[Discovery] = []
         self._duplicates: set[str] = set()
@@ -377,6 +380,24 @@ class Celery:
     def AsyncResult(self) -> Any:  # noqa: N802 - the name is Celery's
         """The class of result handles that belong to this application."""
         return type("AsyncResult", (AsyncResult,), {"app": self, "__module__": AsyncResult.__module__})
+
+    def signature(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a signature that belongs to this application."""
+        kwargs["app"] = self
+        return canvas.signature(*args, **kwargs)
+
+    @property
+    def canvas(self) -> Any:
+        """The names of `celery.canvas`."""
+        return canvas
+
+    @property
+    def thread_oid(self) -> str:
+        """An id of this thread in this application."""
+        if not hasattr(self._thread, "oid"):
+            self._thread.oid = str(uuid.uuid4())
+        oid: str = self._thread.oid
+        return oid
 
     @cached_property
     def GroupResult(self) -> Any:  # noqa: N802 - the name is Celery's

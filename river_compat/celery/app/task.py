@@ -8,14 +8,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, ParamSpec, TypeVar
 
 from river_compat.celery import _state
+from river_compat.celery.app.composing import Composing, is_waiting
 from river_compat.celery.app.handlers import Handlers
 from river_compat.celery.eager import apply, apply_as_sent
 from river_compat.celery.exceptions import (
-    CANVAS,
     ImproperlyConfigured,
     MaxRetriesExceededError,
     OperationalError,
-    unsupported,
 )
 from river_compat.celery.request import Context
 from river_compat.celery.retries import OVERRIDE, merged_arguments
@@ -43,7 +42,7 @@ FROM_SETTINGS = {
 }
 
 
-class Task(Handlers, Generic[P, R]):
+class Task(Composing, Handlers, Generic[P, R]):
     """A task. Decorated functions become instances of it; a class of its own defines `run`.
 
     Attributes are options: what a class sets holds for all of its calls, `apply_async` may differ.
@@ -177,7 +176,7 @@ class Task(Handlers, Generic[P, R]):
         """
         app = self.app
         check = getattr(self, "__header__", None)
-        if self.typing and check is not None:
+        if self.typing and check is not None and not is_waiting(options):
             check(*(args or ()), **(kwargs or {}))
         given = {"task_id": task_id, "producer": producer, "link": link, "link_error": link_error}
         merged = {**task_options(self), **options, **given}
@@ -211,10 +210,9 @@ class Task(Handlers, Generic[P, R]):
 
         With `throw`, or the setting `task_eager_propagates`, its exceptions are raised.
         """
-        if link or link_error:
-            raise unsupported("link= and link_error=", CANVAS)
         raises = bool(self.app.conf.task_eager_propagates if throw is None else throw)
         fields = {"logfile": logfile, "loglevel": loglevel or 0, "headers": headers, "retries": retries or 0}
+        fields |= {"link": link, "link_error": link_error}
         return apply(self, args or (), kwargs or {}, task_id, raises, {**options, **fields})
 
     def AsyncResult(self, task_id: str, **kwargs: Any) -> AsyncResult[R]:  # noqa: N802 - Celery's name
@@ -274,13 +272,6 @@ class Task(Handlers, Generic[P, R]):
         """Report a state of your own, such as PROGRESS, with facts; visible to others at once."""
         request = self.request
         self.backend.store_state(task_id or request.id, state, meta, request)
-
-    # -- what comes with later issues
-
-    def _canvas(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise unsupported("canvas (signatures, chains, groups, chords)", CANVAS)
-
-    s = si = signature = subtask = map = starmap = chunks = replace = add_to_chord = _canvas
 
 
 def find_task(name: str, module: str | None) -> Task[..., Any]:

@@ -149,17 +149,17 @@ class Tracer:
         except Exception as error:
             if self._propagate or carries_control_flow(error):
                 raise
-            return self._raised(run, error)
+            return self._raised(run, error, storing)
         return Ending(value, None, time.monotonic() - run.started, None, settled)
 
-    def _raised(self, run: Run, error: Exception) -> Ending:
+    def _raised(self, run: Run, error: Exception, storing: Storing) -> Ending:
         if not isinstance(error, Retry):
-            return _failed(error)
+            return _failed(error, storing)
         if error.sig is None and not self._eager and not scheduled_rows(run.request):
             try:
                 self._retry_by_hand(run, error)
             except Exception as refused:  # noqa: BLE001 - past the limit, or not storable
-                return _failed(refused)
+                return _failed(refused, storing)
         return _ending(states.RETRY, error)
 
     def _retry_by_hand(self, run: Run, retry: Retry) -> None:
@@ -197,6 +197,9 @@ def _ending(state: str, error: BaseException) -> Ending:
     return Ending(einfo, TraceInfo(state, error, einfo))
 
 
-def _failed(error: BaseException) -> Ending:
+def _failed(error: BaseException, storing: Storing) -> Ending:
     einfo = ExceptionInfo(error)
-    return Ending(einfo, TraceInfo(states.FAILURE, get_pickleable_exception(error), einfo))
+    shown = get_pickleable_exception(error)
+    if storing.failed is not None:
+        storing.failed(shown, einfo)
+    return Ending(einfo, TraceInfo(states.FAILURE, shown, einfo))

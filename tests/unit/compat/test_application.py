@@ -13,7 +13,6 @@ import pytest
 from celery.app.utils import Settings as _  # noqa: F401 - the installed Celery is importable beside ours
 from celery.utils.imports import gen_task_name as their_task_name
 
-import river_compat.celery
 from river_compat.celery import Celery, Task, current_app, current_task, shared_task
 from river_compat.celery.app.definition import generated_name
 from river_compat.celery.exceptions import (
@@ -229,13 +228,6 @@ def test_coroutine_functions_are_refused() -> None:
 
     with pytest.raises(UnsupportedFeature, match=r"asyncio\.run"):
         make().task(work, name="t", shared=False, lazy=False)
-
-
-@pytest.mark.parametrize("name", ["chain", "group", "chord", "signature"])
-def test_canvas_names_say_that_they_are_not_there_yet(name: str) -> None:
-    """Instead of an import error without a reason."""
-    with pytest.raises(UnsupportedFeature, match=name):
-        getattr(river_compat.celery, name)
 
 
 def test_replaced_parts_of_celery_are_refused() -> None:

@@ -22,20 +22,7 @@ MODULES = [
     for module in pkgutil.iter_modules(package.__path__)
     if module.name != "__main__"
 ]
-PARTS_OF_THE_PACKAGE = {"bugreport", "maybe_patch_concurrency", "Signature"}
-CANVAS = {
-    "chain",
-    "chord",
-    "chunks",
-    "group",
-    "maybe_signature",
-    "signature",
-    "subtask",
-    "xmap",
-    "xstarmap",
-}
-
-
+PARTS_OF_THE_PACKAGE = {"bugreport", "maybe_patch_concurrency"}
 @pytest.fixture
 def app() -> Iterator[ours.Celery]:
     """An application that is not current."""
@@ -67,7 +54,7 @@ def test_an_attribute_that_nobody_has_is_an_ordinary_error(app: ours.Celery) -> 
     assert not isinstance(caught.value, UnsupportedFeature)
 
 
-@pytest.mark.parametrize("name", sorted(CANVAS | PARTS_OF_THE_PACKAGE | {"bootsteps"}))
+@pytest.mark.parametrize("name", sorted(PARTS_OF_THE_PACKAGE | {"bootsteps"}))
 def test_names_of_the_package_are_refused_where_they_are_imported(name: str) -> None:
     """`from river_compat.celery import chain` says what to do, not `cannot import name`."""
     with pytest.raises(UnsupportedFeature, match=rf"{name}.* is not supported"):
@@ -89,10 +76,3 @@ def test_a_module_below_a_refused_one_is_refused_too() -> None:
     """By its parent."""
     with pytest.raises(UnsupportedFeature, match="security"):
         importlib.import_module("river_compat.celery.security.certificate")
-
-
-def test_canvas_names_a_way_out(app: ours.Celery) -> None:
-    """On a task as in the package."""
-    task = app.task(lambda: None, name="t")
-    with pytest.raises(UnsupportedFeature, match="send the next task at the end of the first"):
-        task.s()

@@ -1,0 +1,31 @@
+"""Workflows: signatures, chains, groups, chords (`celery.canvas`)."""
+
+from river_compat.celery.canvas.chains import _chain, chain
+from river_compat.celery.canvas.chords import _chord, chord
+from river_compat.celery.canvas.groups import group
+from river_compat.celery.canvas.maps import chunks, xmap, xstarmap
+from river_compat.celery.canvas.signature import (
+    Signature,
+    maybe_signature,
+    maybe_subtask,
+    signature,
+    subtask,
+)
+from river_compat.celery.canvas.stamps import StampingVisitor
+
+__all__ = [
+    "Signature",
+    "StampingVisitor",
+    "_chain",
+    "_chord",
+    "chain",
+    "chord",
+    "chunks",
+    "group",
+    "maybe_signature",
+    "maybe_subtask",
+    "signature",
+    "subtask",
+    "xmap",
+    "xstarmap",
+]

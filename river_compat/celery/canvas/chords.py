@@ -1,0 +1,366 @@
+"""`chord`: a group, and a body that runs once with the list of its values."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from types import GeneratorType
+from typing import Any
+
+from river_compat.celery import _state
+from river_compat.celery.canvas import algebra, stamps
+from river_compat.celery.canvas.chains import chain, root_of, short_names
+from river_compat.celery.canvas.fields import Item
+from river_compat.celery.canvas.groups import flat_members, group, stamp_all
+from river_compat.celery.canvas.lazy import Lazy
+from river_compat.celery.canvas.signature import Signature, linked, maybe_signature, signature
+
+NAME = "celery.chord"
+OF_HEADER = ("countdown", "eta")
+"""Options of a chord that are for its header alone."""
+OF_LINKS = ("link", "link_error")
+
+
+@Signature.register_type(name="chord")
+class _chord(Signature):  # noqa: N801 - Celery's name
+    """A group, and a body that runs once with the list of its values.
+
+    >>> chord([add.s(2, 2), add.s(4, 4)])(xsum.s()).get()  # doctest: +SKIP
+    12
+    """
+
+    tasks = Item("kwargs.header", "The tasks of the header.")
+    body = Item("kwargs.body", "What runs when all of the header succeeded.")
+
+    def __init__(
+        self,
+        header: Any,
+        body: Any = None,
+        task: str = NAME,
+        args: Any = None,
+        kwargs: Mapping[str, Any] | None = None,
+        app: Any = None,
+        **options: Any,
+    ) -> None:
+        """Take header and body; `kwargs` are keyword arguments of the header's tasks."""
+        held = {
+            **(kwargs or {"kwargs": {}}),
+            "header": _header(header, app),
+            "body": maybe_signature(body, app=app),
+        }
+        super().__init__(task, args, held, app=app, **options)
+        self.subtask_type = "chord"
+
+    @classmethod
+    def from_dict(cls, d: dict[str, Any], app: Any = None) -> Any:
+        """Return the chord that a dict describes."""
+        kwargs = dict(d["kwargs"])
+        header, body = kwargs.pop("header", None), kwargs.pop("body", None)
+        others = {name: value for name, value in d.items() if name != "kwargs"}
+        return cls(header, body, app=app, kwargs=kwargs, **others)
+
+    @property
+    def app(self) -> Any:
+        """The application: the one given, else that of the first task, else that of the body."""
+        return self._get_app(self.body)
+
+    def _get_app(self, body: Any = None) -> Any:
+        if self._app is not None:
+            return self._app
+        tasks = getattr(self.tasks, "tasks", self.tasks)
+        found = _own_app(tasks[0]) if tasks else None
+        if found is None and body is not None:
+            found = _own_app(body)
+        return found if found is not None else _state.current_app
+
+    def header_as_group(self) -> Any:
+        """Return the header as a group."""
+        return self.tasks if isinstance(self.tasks, group) else group(self.tasks, app=self._app)
+
+    def __call__(self, body: Any = None, **options: Any) -> Any:
+        """Send the chord, with another body if one is given."""
+        return self.apply_async((), {"body": body} if body else {}, **options)
+
+    def __or__(self, other: Any) -> Any:
+        """Return the chord, or chain, with something added at its end."""
+        return algebra.after_chord(self, other)
+
+    def __length_hint__(self) -> int:
+        """Return how many values the body gets."""
+        return sum(width(task) for task in getattr(self.tasks, "tasks", self.tasks))
+
+    @classmethod
+    def _descend(cls, sig: Any) -> int:
+        return width(sig)
+
+    def clone(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a copy with a copy of the body."""
+        copy = super().clone(*args, **kwargs)
+        if "body" in copy.kwargs:
+            copy.body = maybe_signature(copy.body, clone=True)
+        return copy
+
+    # -- sending and running
+
+    def apply_async(  # type: ignore[override]
+        self,
+        args: Any = None,
+        kwargs: Any = None,
+        task_id: str | None = None,
+        producer: Any = None,
+        publisher: Any = None,
+        connection: Any = None,
+        router: Any = None,
+        result_cls: Any = None,
+        **options: Any,
+    ) -> Any:
+        """Send header and body at once and return the body's result, whose parent is the header's.
+
+        `task_id` is the body's; `countdown` and `eta` delay the header.
+        """
+        kwargs = dict(kwargs or {})
+        args = (*args, *self.args) if args and not self.immutable else self.args
+        body = kwargs.pop("body", None) or self.body
+        kwargs = {**(self.kwargs.get("kwargs") or {}), **kwargs}
+        delay = {name: options.pop(name) for name in OF_HEADER if options.get(name) is not None}
+        links = {name: options.pop(name) for name in OF_LINKS if name in options}
+        body = body.clone(**_for_body(options))
+        app = self._get_app(body)
+        if app.conf.task_always_eager:
+            body = with_links(body, {**self.options, **links})
+            with _state.join_allowed(True):
+                return self.apply(args, kwargs, body=body, task_id=task_id, **options)
+        merged = {**self.options, **options, **links}
+        own_id = merged.pop("task_id", None)
+        held = {name: merged.pop(name, None) for name in OF_HEADER}
+        return self.run(
+            self._header_to_send(app),
+            body,
+            args,
+            app=app,
+            task_id=task_id or own_id,
+            kwargs=kwargs,
+            header_delay={**_not_none(held), **delay},
+            connection=connection,
+            **merged,
+        )
+
+    def _header_to_send(self, app: Any) -> Any:
+        if isinstance(self.tasks, group):
+            return self.tasks.clone()
+        return group(list(self.tasks), app=app, task_id=self.options.get("task_id") or str(uuid.uuid4()))
+
+    def run(
+        self,
+        header: Any,
+        body: Any,
+        partial_args: Any,
+        app: Any = None,
+        interval: float | None = None,
+        countdown: float = 1,
+        max_retries: int | None = None,
+        eager: bool = False,
+        task_id: str | None = None,
+        kwargs: Any = None,
+        header_delay: Mapping[str, Any] | None = None,
+        connection: Any = None,
+        **options: Any,
+    ) -> Any:
+        """Send `header` and `body`; nothing polls, so `interval`, `countdown`, `max_retries` do nothing."""
+        from river_compat.celery.canvas.launching import launch_chord
+
+        app = app or self._get_app(body)
+        group_id = header.options.get("task_id") or str(uuid.uuid4())
+        options = {**self.options, **options}
+        held = {name: options.pop(name, None) for name in OF_HEADER}
+        body = with_links(body, options)
+        for name in ("task_id", "chain", "chord"):
+            options.pop(name, None)
+        body.options.update(_for_body(options))
+        result = body.freeze(task_id, group_id=group_id, root_id=body.options.get("root_id"))
+        header = group(list(flat_members(header.tasks, app)), app=app)
+        header.options["task_id"] = group_id
+        header_result = header.freeze(group_id=group_id, chord=body, root_id=options.get("root_id"))
+        root_of(result).parent = header_result
+        start = {**options, **_not_none(held), **(header_delay or {}), "connection": connection}
+        app.backend.apply_chord(
+            (group_id, header_result.results),
+            body,
+            send=lambda: launch_chord(app, header, body, partial_args, kwargs, _not_none(start)),
+            interval=interval,
+            countdown=countdown,
+            max_retries=max_retries,
+        )
+        return result
+
+    def freeze(
+        self,
+        _id: str | None = None,
+        group_id: str | None = None,
+        chord: Any = None,
+        root_id: str | None = None,
+        parent_id: str | None = None,
+        group_index: int | None = None,
+    ) -> Any:
+        """Give all tasks their ids; return the body's result, with the header's as its first parent."""
+        self.tasks = self.header_as_group()
+        self.tasks.options.setdefault("task_id", str(uuid.uuid4()))
+        header_result = self.tasks.freeze(parent_id=parent_id, root_id=root_id, chord=self.body)
+        self.id = self.tasks.id
+        self.frozen = header_result
+        if self.body is None:
+            return None
+        self.frozen = self.body.freeze(_id, group_id, chord, root_id, None, group_index)
+        root_of(self.frozen).parent = header_result
+        return self.frozen
+
+    def apply(
+        self, args: Any = None, kwargs: Any = None, propagate: bool = True, body: Any = None, **options: Any
+    ) -> Any:
+        """Run header and body here and return the body's result."""
+        body = self.body if body is None else body
+        header = self.header_as_group().clone()
+        found = header.apply(args or (), kwargs or {})
+        result = body.apply(args=(found.get(propagate=propagate),))
+        root_of(result).parent = found
+        return result
+
+    # -- what goes to header and body
+
+    def set_immutable(self, immutable: bool) -> None:
+        """Say of every task of the header whether it leaves out arguments that come later."""
+        for task in self.tasks:
+            task.set_immutable(immutable)
+
+    def link(self, callback: Any) -> Any:
+        """Link a callback to the body."""
+        self.body.link(callback)
+        return callback
+
+    def link_error(self, errback: Any) -> Any:
+        """Link an errback to the body, and to the header where the settings say so."""
+        errback = maybe_signature(errback)
+        tasks = getattr(self.tasks, "tasks", self.tasks)
+        if self.app.conf.task_allow_error_cb_on_chord_header:
+            for task in tasks:
+                task.link_error(errback.clone(immutable=True))
+        for task in tasks:
+            if isinstance(task, _chord):
+                task.link_error(errback.clone())
+        self.body.link_error(errback)
+        return errback
+
+    def stamp(self, visitor: Any = None, append_stamps: bool = False, **headers: Any) -> Any:
+        """Put stamps on the tasks of the header and on the body."""
+        tasks = getattr(self.tasks, "tasks", self.tasks)
+        visited = (visitor.on_chord_header_start(self, **headers) or {}) if visitor is not None else None
+        headers = stamps.gather(headers, visited, self.options, append_stamps)
+        self.stamp_links(visitor, append_stamps, **headers)
+        stamp_all(tasks, visitor, append_stamps, headers)
+        if visitor is not None:
+            visitor.on_chord_header_end(self, **headers)
+        if self.body is not None:
+            of_body = (visitor.on_chord_body(self, **headers) or {}) if visitor is not None else None
+            headers = stamps.gather(headers, of_body, self.options, append_stamps)
+            self.body.stamp(visitor, append_stamps, **headers)
+
+    def __repr__(self) -> str:
+        """Show the body with the header as its argument."""
+        if not self.body:
+            return f"<chord without body: {self.tasks!r}>"
+        if algebra.is_chain(self.body):
+            first, *rest = self.body.tasks
+            text = f"%({first.reprcall(self.tasks)} | {chain(rest, app=self._app)!r})"
+            return short_names(first["task"], text)
+        return "%" + short_names(self.body["task"], self.body.reprcall(self.tasks))
+
+
+chord = _chord
+
+
+def _header(tasks: Any, app: Any) -> Any:
+    if isinstance(tasks, dict) and not isinstance(tasks, Signature):
+        tasks = signature(tasks, app=app)
+    if algebra.is_group(tasks) or algebra.is_chain(tasks):
+        return tasks.tasks
+    if isinstance(tasks, Signature):
+        return [tasks]
+    made: Iterator[Any] = (signature(task, app=app) for task in tasks)
+    return Lazy(made) if isinstance(tasks, GeneratorType) else list(made)
+
+
+def _own_app(sig: Any) -> Any:
+    """Return the application of a signature, None where it would be the current one."""
+    app = getattr(sig, "_app", None)
+    if app is None:
+        app = getattr(sig, "app", None)
+        if app is _state.current_app:
+            return None
+    return app
+
+
+def _for_body(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of a chord that go to its body, too; its parent is the task that sets it off."""
+    return {name: value for name, value in options.items() if name not in ("parent_id", "add_to_parent")}
+
+
+def _not_none(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def width(sig: Any) -> int:
+    """Return how many values a member of a header brings: that of its last tasks."""
+    if isinstance(sig, dict) and not isinstance(sig, Signature):
+        sig = Signature.from_dict(sig)
+    if algebra.is_group(sig):
+        return sum(width(task) for task in getattr(sig.tasks, "tasks", sig.tasks))
+    if algebra.is_chain(sig):
+        return next((size for task in reversed(sig.tasks) if (size := width(task)) > 0), 0)
+    if algebra.is_chord(sig):
+        return width(sig.body)
+    return 1 if isinstance(sig, Signature) else len(sig)
+
+
+def with_links(body: Any, options: dict[str, Any]) -> Any:
+    """Take `link` and `link_error` out of a chord's options and put them on its body.
+
+    The body is copied for that, down to what `link()` would change. A group gets errbacks on each of its
+    tasks, or with its own where it has an option of that name.
+    """
+    callbacks = linked(options.pop("link", None))
+    errbacks = linked(options.pop("link_error", None))
+    if callbacks or errbacks:
+        body = _deep_copy(body)
+    for item in callbacks:
+        callback = _deep_copy(maybe_signature(item, app=body._app))
+        if algebra.is_group(body) and not body.tasks:
+            body.append_to_list_option("link", callback)
+        else:
+            body.link(callback)
+    for item in errbacks:
+        if algebra.is_group(body):
+            _link_members(body, maybe_signature(item, app=body._app), as_group=True)
+        else:
+            body.append_to_list_option("link_error", item)
+    return body
+
+
+def _deep_copy(sig: Any) -> Any:
+    copy = maybe_signature(sig, clone=True)
+    if algebra.is_group(copy):
+        copy.tasks = [_deep_copy(task) for task in copy.tasks]
+    elif algebra.is_chord(copy):
+        copy.body = _deep_copy(copy.body)
+    return copy
+
+
+def _link_members(sig: Any, errback: Any, as_group: bool) -> None:
+    if algebra.is_chord(sig):
+        _link_members(sig.body, errback, as_group=True)
+    elif not algebra.is_group(sig):
+        sig.link_error(errback.clone())
+    elif as_group and sig.options.get("link_error") is not None:
+        sig.append_to_list_option("link_error", errback.clone())
+    else:
+        for task in sig.tasks:
+            _link_members(task, errback, as_group=False)

@@ -1,0 +1,54 @@
+"""Sends workflows: every step becomes a row, and all rows are written at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from river_compat.celery import _state, outgoing
+from river_compat.celery.canvas.plan import Plan, Start, Step, trail
+from river_compat.celery.outgoing import Batch
+from river_compat.celery.sending import flush
+
+
+def launch(app: Any, sig: Any, args: Any, kwargs: Any, options: Mapping[str, Any]) -> Any:
+    """Send a frozen chain or group, and return its result."""
+    _send(app, options, lambda plan, start: plan.add(sig, None, start), args, kwargs, sig)
+    return sig.frozen
+
+
+def launch_chord(
+    app: Any, header: Any, body: Any, args: Any, kwargs: Any, options: Mapping[str, Any]
+) -> None:
+    """Send a frozen header and body."""
+    _send(app, options, lambda plan, start: plan.chord(header, body, None, start), args, kwargs, header)
+
+
+def _send(app: Any, options: Mapping[str, Any], add: Any, args: Any, kwargs: Any, first: Any) -> None:
+    batch = outgoing.current()
+    own = Batch() if batch is None else batch
+    options = dict(options)
+    add_to_parent = options.pop("add_to_parent", True)
+    plan = Plan(own)
+    add(plan, Start(args or (), kwargs or {}, options))
+    with outgoing.collected(own):
+        for step in plan.steps:
+            _send_step(step, app)
+    if batch is None:
+        flush(app, own)
+    parent = _state.get_current_worker_frame()
+    if add_to_parent and parent is not None and parent.task.trail:
+        parent.request.children.append(trail(first))
+
+
+def _send_step(step: Step, app: Any) -> None:
+    sig = step.sig
+    if sig._app is None and sig._type is None:
+        sig._app = app
+    start = step.start
+    sig.apply_async(start.args, start.kwargs, **{**start.options, outgoing.OPTION: step})
+    if not step.is_sent:
+        raise ValueError(
+            f"apply_async of task {sig.task} sent nothing, so the workflow that it is a step of cannot be "
+            "sent; an overridden apply_async must pass all options on"
+        )

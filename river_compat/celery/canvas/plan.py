@@ -1,0 +1,160 @@
+"""From a frozen workflow to its steps: who waits for whom, and what each step takes.
+
+Every task of a workflow is a step of its own, and a row of its own; groups, chains and chords are only the
+arrows between them. A step takes the value of the one before, or the list of values of a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from river_compat.celery.canvas import algebra
+from river_compat.celery.canvas.chains import OF_CHAIN, link_end
+from river_compat.celery.canvas.chords import OF_HEADER
+from river_compat.celery.canvas.signature import linked, maybe_signature
+from river_compat.celery.outgoing import Batch
+from river_core.links import Feed, Links
+
+OF_PLACE = (*OF_CHAIN, "reply_to", "add_to_parent", "chain")
+"""Options of a container that do not go to its tasks."""
+
+
+@dataclass(slots=True)
+class Step:
+    """One task of a workflow."""
+
+    sig: Any
+    start: Start
+    before: tuple[Step, ...] = ()
+    takes_list: bool = False
+    ends_chord: bool = False
+    """Whether it runs in a chord's body, first: it fails with ChordError where the header fails."""
+    group_id: str | None = None
+    name: str | None = None
+    feeds: list[Feed] = field(default_factory=list)
+    body: Step | None = None
+    """The first step of the chord's body that it feeds, if any."""
+    follows: Any = None
+    """The results that are children of this step's, as its row keeps them."""
+    root_id: str | None = None
+    priority: int | None = None
+    is_sent: bool = False
+
+    @property
+    def links(self) -> Links | None:
+        """How its row hangs together with others."""
+        if self.name is None and not self.feeds:
+            return None
+        return Links(self.name, tuple(self.feeds))
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the first tasks of a part of a workflow are called with."""
+
+    args: Any = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    takes: bool = True
+    """Whether values of the steps before are put in front of the arguments."""
+
+    def within(self, container: Any) -> Start:
+        """Return the start of a container's tasks: its own options hold where the call says nothing."""
+        own = {name: value for name, value in container.options.items() if name not in OF_PLACE}
+        return Start(self.args, self.kwargs, {**own, **self.options}, self.takes)
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The last steps of a part, and whether what follows takes the list of their values."""
+
+    steps: tuple[Step, ...]
+    is_list: bool
+    of_chord: bool = False
+
+
+class Plan:
+    """The steps of a workflow in the order in which they are sent."""
+
+    def __init__(self, batch: Batch) -> None:
+        """Take the batch that the steps' rows will be part of."""
+        self.steps: list[Step] = []
+        self._batch = batch
+
+    def add(self, sig: Any, before: Ends | None, start: Start, group_id: str | None = None) -> Ends:
+        """Add a frozen signature that runs after `before`; `group_id` is for its last tasks."""
+        if algebra.is_chain(sig):
+            return self._chain(sig, before, start.within(sig), group_id)
+        if algebra.is_group(sig):
+            return self._group(sig, before, start.within(sig))
+        if algebra.is_chord(sig):
+            return self._chord(sig, before, start, group_id)
+        return self._task(sig, before, start, group_id)
+
+    def _task(self, sig: Any, before: Ends | None, start: Start, group_id: str | None) -> Ends:
+        step = Step(sig, start, group_id=group_id)
+        if before is not None:
+            step.name = self._batch.fresh_name()
+            step.before, step.takes_list, step.ends_chord = before.steps, before.is_list, before.of_chord
+            for index, member in enumerate(before.steps):
+                member.feeds.append(Feed(step.name, index))
+                if before.of_chord and member.body is None:
+                    member.body = step
+        self.steps.append(step)
+        return Ends((step,), False)
+
+    def _chain(self, sig: Any, before: Ends | None, start: Start, group_id: str | None) -> Ends:
+        steps = sig.steps if sig.steps is not None else sig.tasks
+        ends = before
+        for at, item in enumerate(steps):
+            step = maybe_signature(item)
+            is_last = at == len(steps) - 1
+            follows_task = ends is not None and ends is not before and not ends.is_list
+            if ends is not None and follows_task:
+                for member in ends.steps:
+                    member.follows = trail(step)
+            ends = self.add(step, ends, start if at == 0 else Start(), group_id if is_last else None)
+        return ends if ends is not None else Ends((), False)
+
+    def _group(self, sig: Any, before: Ends | None, start: Start) -> Ends:
+        group_id = sig.options.get("group_id") or sig.id
+        parts = [self.add(maybe_signature(task), before, start, group_id) for task in sig.tasks]
+        return Ends(tuple(step for part in parts for step in part.steps), True, of_chord=True)
+
+    def _chord(self, sig: Any, before: Ends | None, start: Start, group_id: str | None) -> Ends:
+        start = start.within(sig)
+        own = {name: value for name, value in sig.options.items() if name in ("link", "link_error")}
+        for callback in linked(own.get("link")):
+            link_end(sig.body, callback)
+        for errback in linked(own.get("link_error")):
+            sig.body.link_error(errback)
+        return self.chord(sig.header_as_group(), sig.body, before, start, group_id)
+
+    def chord(
+        self, header: Any, body: Any, before: Ends | None, start: Start, group_id: str | None = None
+    ) -> Ends:
+        """Add a header and what runs with the list of its values."""
+        ends = self.add(header, before, start)
+        if body is None:
+            return ends
+        options = {name: value for name, value in start.options.items() if name not in OF_BODY}
+        if ends.steps:
+            return self.add(body, ends, Start(options=options), group_id)
+        alone = None if before is None else Ends(before.steps, before.is_list)
+        return self.add(body, alone, Start(([],), {}, options, takes=False), group_id)
+
+
+OF_BODY = (*OF_HEADER, "parent_id", "connection")
+"""Options of a chord that its body does not get."""
+
+
+def trail(sig: Any) -> Any:
+    """Return the result that whoever sends a frozen workflow gets as a child: that of what starts it."""
+    if algebra.is_chain(sig):
+        steps = sig.steps if sig.steps is not None else sig.tasks
+        return trail(steps[0]) if steps else None
+    if algebra.is_chord(sig):
+        return trail(sig.header_as_group())
+    return sig.frozen

@@ -1,0 +1,1 @@
+"""Workflows by real workers on both databases."""
