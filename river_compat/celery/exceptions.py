@@ -322,10 +322,6 @@ def reraise(tp: type[BaseException], value: BaseException, tb: TracebackType | N
 
 
 LATER = "it is not implemented yet"
-CANVAS = (
-    f"{LATER}; send the next task at the end of the first one, and keep tasks that need more of canvas on "
-    "Celery until then"
-)
 
 
 def unsupported_text(what: str, way_out: str) -> str:

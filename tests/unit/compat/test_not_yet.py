@@ -23,6 +23,8 @@ MODULES = [
     if module.name != "__main__"
 ]
 PARTS_OF_THE_PACKAGE = {"bugreport", "maybe_patch_concurrency"}
+
+
 @pytest.fixture
 def app() -> Iterator[ours.Celery]:
     """An application that is not current."""
