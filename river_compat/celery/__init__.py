@@ -11,6 +11,7 @@ from kombu.utils.uuid import uuid
 
 from river_compat.celery import states
 from river_compat.celery._state import current_app, current_task
+from river_compat.celery.app import bugreport
 from river_compat.celery.app.base import Celery
 from river_compat.celery.app.shared import shared_task
 from river_compat.celery.app.task import Task
@@ -32,6 +33,7 @@ __all__ = [
     "Celery",
     "Signature",
     "Task",
+    "bugreport",
     "chain",
     "chord",
     "chunks",
@@ -47,6 +49,14 @@ __all__ = [
     "xmap",
     "xstarmap",
 ]
+
+VERSION: tuple[int, ...] = (5, 7, 0)
+"""Of the Celery that this package behaves like; libraries ask for it."""
+__version__ = "5.7.0"
+__author__ = "the river-compat project"
+__contact__ = "the project's issue tracker"
+__homepage__ = "https://riverqueue.com/"
+__docformat__ = "restructuredtext"
 
 RefusingFinder.install()
 

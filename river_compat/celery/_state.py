@@ -155,7 +155,13 @@ def get_current_app() -> Celery:
         return app
     frame = top_frame()
     if frame is not None:
-        return frame.task.app
+        running: Celery = frame.task.app
+        return running
+    return _apps.default or _latest() or _fallback()
+
+
+def get_default_app() -> Celery:
+    """Return the application of threads that have none of their own."""
     return _apps.default or _latest() or _fallback()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from types import GenericAlias
 from typing import Any
 
 
@@ -125,3 +127,41 @@ def _unwrapped(value: Any) -> Any:
 def maybe_evaluate(value: Any) -> Any:
     """Return the object behind a proxy, or the value itself."""
     return _unwrapped(value)
+
+
+class class_property:  # noqa: N801 - the name is Celery's
+    """A property of a class as well as of its instances; what is set on an instance is set on the class."""
+
+    def __init__(self, getter: Any = None, setter: Any = None) -> None:
+        """Take functions of the class, or class methods."""
+        self._get = _function_of(getter)
+        self._set = _function_of(setter)
+        self.__doc__ = getattr(self._get, "__doc__", None)
+
+    __class_getitem__: Any = classmethod(GenericAlias)
+
+    def __get__(self, obj: Any, cls: Any = None) -> Any:
+        """Return the value."""
+        return self._get(cls if cls is not None else type(obj))
+
+    def __set__(self, obj: Any, value: Any) -> None:
+        """Set the value; raises AttributeError without a setter."""
+        if self._set is None:
+            raise AttributeError("this attribute cannot be set")
+        self._set(type(obj), value)
+
+    def setter(self, setter: Any) -> class_property:
+        """Return the same with a setter."""
+        return type(self)(self._get, setter)
+
+
+def _function_of(method: Any) -> Any:
+    return getattr(method, "__func__", method)
+
+
+def try_import(module: str, default: Any = None) -> Any:
+    """Return a module, or the default where it cannot be imported."""
+    try:
+        return import_module(module)
+    except ImportError:
+        return default

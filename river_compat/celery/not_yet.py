@@ -36,22 +36,11 @@ APPLICATION: dict[str, str] = {
     **dict.fromkeys(("start", "worker_main"), START),
     **dict.fromkeys(("control", "events"), OPERATIONS),
     **dict.fromkeys(
-        ("on_after_configure", "on_after_finalize", "on_after_fork", "on_configure", "on_init"), SIGNALS
-    ),
-    **dict.fromkeys(
         (
-            "amqp",
-            "broker_connection",
-            "connection",
-            "connection_for_read",
-            "connection_for_write",
-            "connection_or_acquire",
-            "default_connection",
             "default_producer",
             "pool",
             "producer_or_acquire",
             "producer_pool",
-            "select_queues",
         ),
         NO_BROKER,
     ),
@@ -62,7 +51,6 @@ APPLICATION: dict[str, str] = {
             "Pickler",
             "SYSTEM",
             "amqp_cls",
-            "annotations",
             "backend_cls",
             "builtin_fixups",
             "clock",
@@ -70,46 +58,29 @@ APPLICATION: dict[str, str] = {
             "create_task_cls",
             "either",
             "events_cls",
-            "loader",
             "loader_cls",
             "log_cls",
-            "oid",
             "prepare_config",
-            "registry_cls",
             "steps",
             "subclass_with_self",
-            "task_cls",
             "type_checker",
             "use_fast_trace_task",
             "user_options",
         ),
         NO_PARTS,
     ),
-    "bugreport": "the command `river-compat version` prints the versions in use",
-    "config_from_cmdline": "give settings in the code, by config_from_object or by the environment",
-    "config_from_envvar": "read the variable and call config_from_object with the module's name",
-    "configured": "settings are read at the first use; leave it out",
     "log": "the worker sets logging up by worker_log_format and its like; use the standard library's logging",
     "set_as_current": "call app.set_current()",
     "setup_security": "signed messages do not exist here; restrict who may write to the database",
-    "uses_utc_timezone": "read app.timezone",
 }
 
-NAMES: dict[str, str] = {
-    "bugreport": APPLICATION["bugreport"],
-    "maybe_patch_concurrency": START,
-}
+NAMES: dict[str, str] = {"maybe_patch_concurrency": START}
 
 MODULES: dict[str, str] = {
-    "app.amqp": NO_BROKER,
-    "app.annotations": NO_PARTS,
     "app.autoretry": "give autoretry_for to the task",
     "app.backends": ROWS,
     "app.control": OPERATIONS,
-    "app.defaults": NO_PARTS,
     "app.events": OPERATIONS,
-    "app.routes": f"{LATER}; give queue= to the tasks or calls",
-    "app.utils": NO_PARTS,
     "apps": START,
     **dict.fromkeys(
         (
@@ -144,8 +115,6 @@ MODULES: dict[str, str] = {
     "contrib.rdb": "use the standard library's breakpoint() in a task of a worker with -P solo",
     "contrib.sphinx": "document tasks as functions; autodoc finds what @app.task made of them",
     "contrib.testing.manager": "wait for the results themselves, with get(timeout=...)",
-    "loaders": NO_PARTS,
-    "platforms": NO_PARTS,
     "security": APPLICATION["setup_security"],
     **dict.fromkeys(
         (

@@ -110,17 +110,9 @@ def _one_letter_apart(left: str, right: str) -> bool:
 
 
 def _refuse_other_exchange(options: Mapping[str, Any]) -> None:
-    """Take an exchange and a routing key that only repeat the queue; refuse real AMQP routing."""
-    queue = queue_name(options.get("queue"))
-    for name in ("exchange", "routing_key"):
-        value = options.get(name)
-        given = getattr(value, "name", value)
-        if given and queue is not None and given != queue:
-            raise unsupported(
-                f"{name}={given!r} beside queue={queue!r}", "give the queue's name as queue= alone"
-            )
-    if options.get("exchange_type") not in (None, "direct"):
-        raise unsupported(f"exchange_type={options['exchange_type']!r}", "give the queue's name as queue=")
+    kind = options.get("exchange_type") or getattr(options.get("exchange"), "type", None)
+    if kind not in (None, "", "direct", "topic"):
+        raise unsupported(f"exchange_type={kind!r}", "a row has one queue; send the task once for each queue")
 
 
 def queue_name(queue: Any) -> str | None:

@@ -8,18 +8,19 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import river_core.ambient
 from river_compat.celery import _state, outgoing, publish_telling, workflow_calls
 from river_compat.celery import options as call_options
-from river_compat.celery.exceptions import QueueNotFound, unsupported
+from river_compat.celery.exceptions import unsupported
 from river_compat.celery.message import Embedded, Message, row_of
 from river_compat.celery.outgoing import Outgoing
 from river_compat.celery.priority import river_priority
 from river_compat.celery.publishing import PublishPolicy, publish
+from river_compat.celery.routing import checked_queue, routed
 from river_compat.celery.timing import eta_text, expires_text
 from river_core.client import Enqueue
 from river_core.insert import InsertParams
@@ -41,7 +42,6 @@ TASK_OPTIONS = (
     "delivery_mode",
     "river_enqueue_in",
 )
-QUEUE_CHARACTERS = range(1, 128)
 _CALLER_HEADERS = ("retries", "root_id", "parent_id", "shadow", "reply_to", "replaced_task_nesting", "origin")
 
 
@@ -132,6 +132,7 @@ def _write(app: Celery, items: Sequence[Outgoing], fresh_id: str | None) -> None
 
 def message_of(app: Celery, call: Call, now: datetime) -> Message:
     """Return the call with everything that settings, task and options say about it."""
+    call = replace(call, options=routed(app, call))
     conf, options = app.conf, call.options
     priority = _priority(app, call)
     waits = call.step is not None and call.step.name is not None
@@ -141,7 +142,7 @@ def message_of(app: Celery, call: Call, now: datetime) -> Message:
         name=call.name,
         args=() if call.args is None else call.args,
         kwargs={} if call.kwargs is None else call.kwargs,
-        queue=_queue(app, options),
+        queue=checked_queue(app, options),
         serializer=options.get("serializer") or conf.task_serializer,
         eta=eta_text(countdown, options.get("eta"), app.timezone, now),
         priority=river_priority(priority, app.priority_scheme),
@@ -163,18 +164,6 @@ def _priority(app: Celery, call: Call) -> int | None:
     if priority is None and call.parent is not None and app.conf.task_inherit_parent_priority:
         priority = (call.parent.request.delivery_info or {}).get("priority")
     return app.conf.task_default_priority if priority is None else priority
-
-
-def _queue(app: Celery, options: Mapping[str, Any]) -> str:
-    conf = app.conf
-    queue = call_options.queue_name(options.get("queue"))
-    if queue is None:
-        queue = call_options.queue_name(options.get("routing_key")) or conf.task_default_queue
-    if len(queue) not in QUEUE_CHARACTERS:
-        raise ValueError(f"a queue's name has 1 to 127 characters, not {len(queue)}: {queue[:140]!r}")
-    if not conf.task_create_missing_queues and queue not in app.queue_names():
-        raise QueueNotFound(f"queue {queue!r} is not in task_queues, and task_create_missing_queues is off")
-    return queue
 
 
 def _headers(app: Celery, call: Call, priority: int | None, now: datetime) -> dict[str, Any]:

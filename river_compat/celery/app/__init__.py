@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from river_compat.celery import _state
 from river_compat.celery.app.base import Celery
 from river_compat.celery.app.shared import app_or_default, shared_task
+from river_compat.celery.local import Proxy
 
-__all__ = ["Celery", "app_or_default", "shared_task"]
+__all__ = ["Celery", "app_or_default", "bugreport", "default_app", "shared_task"]
+
+default_app: Any = Proxy(_state.get_default_app)
+"""The application of threads that have none of their own."""
+
+
+def bugreport(app: Celery | None = None) -> str:
+    """Return versions and settings of an application, by default the current one."""
+    return app_or_default(app).bugreport()

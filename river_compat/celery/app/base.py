@@ -5,40 +5,36 @@ from __future__ import annotations
 import threading
 import uuid
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, tzinfo
+from collections.abc import Iterable
 from functools import cached_property
-from types import TracebackType
+from types import GenericAlias, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import _state, canvas
 from river_compat.celery import fixups as framework_fixups
-from river_compat.celery.app import builtins as _builtins  # noqa: F401 - every application has them
-from river_compat.celery.app import database, definition
+from river_compat.celery.app import database, pickling
+from river_compat.celery.app.configuration import Configuration
+from river_compat.celery.app.connections import Connections
+from river_compat.celery.app.declaring import AnyTask, Declaring
 from river_compat.celery.app.modules import Discovery, Packages, import_task_modules
-from river_compat.celery.app.registry import TaskRegistry
 from river_compat.celery.app.settings import Settings
-from river_compat.celery.app.task import Task
 from river_compat.celery.async_result import AsyncResult
 from river_compat.celery.backend import RowBackend
 from river_compat.celery.exceptions import AlwaysEagerIgnored, unsupported
 from river_compat.celery.group_result import GroupResult
-from river_compat.celery.local import PromiseProxy, Proxy, maybe_evaluate
 from river_compat.celery.not_yet import refuse_attribute
 from river_compat.celery.options import queue_name
-from river_compat.celery.priority import scheme_of
 from river_compat.celery.result_set import ResultSet
-from river_compat.celery.retries import add_autoretry
 from river_compat.celery.sending import send, task_options
-from river_compat.celery.utils.zones import timezone
-from river_compat.importing import import_path
+from river_compat.importing import working_directory_first
 from river_compat.runtime import Runtime
+from river_core.forking import in_forked_child
 
-AnyTask = Task[..., Any]
+OID = str(uuid.uuid4())
+"""What tells this process's clients from others, as Celery's reply queues do."""
 
 
-class Celery:
+class Celery(Configuration, Declaring, Connections):
     """A Celery application whose queue is a database.
 
     >>> app = Celery("shop", broker="postgresql://localhost/shop")  # doctest: +SKIP
@@ -70,39 +66,50 @@ class Celery:
 
         Raises UnsupportedFeature for replaced parts of Celery, such as `amqp=`.
         """
-        self._refuse_parts(amqp=amqp, control=control, events=events, fixups=fixups, loader=loader, log=log)
+        self._refuse_parts(amqp=amqp, control=control, events=events, fixups=fixups, log=log)
         self.main = main
         self.namespace = namespace
         self.autofinalize = autofinalize
         self.strict_typing = strict_typing
-        self.finalized = False
-        self._task_class = task_cls
-        self.default_task_class: Any = Task
-        self._bound_task_class: Any = None
-        self._finalize_lock = threading.RLock()
         self._thread = threading.local()
-        self._pending: deque[Any] = deque()
+        self._timezone: Any = None
+        self._loader_given = loader
         self._discoveries: list[Discovery] = []
-        self._duplicates: set[str] = set()
-        self._timezone: str | tzinfo | None = None
-        self._tasks = tasks if isinstance(tasks, TaskRegistry) else TaskRegistry(tasks or {})
+        self._start_signals()
+        self._start_tasks(tasks, task_cls)
         given = {"broker_url": broker, "result_backend": backend, "include": _as_tuple(include)}
         set_by_us = {name: value for name, value in given.items() if value}
-        self.conf = Settings({**(changes or {}), **settings, **set_by_us})
+        explicit = {**(changes or {}), **settings}
+        self.conf = Settings(explicit, set_by_us, self._before_load, self._after_load)
+        self._use_loader_configuration()
         if config_source is not None:
             self.conf.use_source(config_source, silent=False, namespace=namespace)
-        self.runtime = Runtime(
+        self.runtime = self._make_runtime()
+        self.backend = RowBackend(self)
+        self._fixups = framework_fixups.install(self)
+        if set_as_current:
+            self.set_current()
+        _state.register_app(self)
+        in_forked_child(self._after_fork)
+        self.on_init()
+
+    def on_init(self) -> None:
+        """Called when the application was made; may be overridden."""
+
+    def _make_runtime(self) -> Runtime:
+        return Runtime(
             lambda: database.open_database(self.conf),
             lambda: self.conf.river_queue_names == "lenient",
             lambda: bool(self.conf.river_poll_only),
             lambda: bool(self.conf.river_notify_inserts),
             lambda: self.conf.river_plugins,
         )
-        self.backend = RowBackend(self)
-        self._fixups = framework_fixups.install(self)
-        if set_as_current:
-            self.set_current()
-        _state.register_app(self)
+
+    def _after_fork(self) -> None:
+        self.on_after_fork.send(sender=self)
+
+    if not TYPE_CHECKING:  # Celery[MyTask] names the class of its tasks for type checkers only
+        __class_getitem__ = classmethod(GenericAlias)
 
     @staticmethod
     def _refuse_parts(**parts: Any) -> None:
@@ -146,42 +153,7 @@ class Celery:
         frame = _state.get_current_worker_frame()
         return frame.task if frame is not None else None
 
-    # -- configuration
-
-    def config_from_object(
-        self, obj: Any, silent: bool = False, force: bool = False, namespace: str | None = None
-    ) -> None:
-        """Read settings from an object, a mapping or a module's name, at the first use or now (`force`)."""
-        self.namespace = namespace or self.namespace
-        self.conf.use_source(obj, silent, self.namespace)
-        if force:
-            self.conf.load()
-
-    def add_defaults(self, defaults: Any) -> Any:
-        """Add defaults, as a mapping or a function that returns one; usable as a decorator."""
-        self.conf.add_defaults(defaults)
-        return defaults
-
-    @property
-    def priority_scheme(self) -> str | None:
-        """Which end of 0 to 9 is first, or None when nothing says it."""
-        return scheme_of(self.conf.task_priority_scheme, database.old_broker_url(self.conf))
-
-    @property
-    def timezone(self) -> tzinfo:
-        """The time zone of the settings, by default UTC, or the machine's where `enable_utc` is off."""
-        zone = self._timezone or self.conf.timezone
-        if not zone:
-            return timezone.utc if self.conf.enable_utc else timezone.local
-        return timezone.get_timezone(zone)
-
-    @timezone.setter
-    def timezone(self, zone: str | tzinfo) -> None:
-        self._timezone = zone
-
-    def now(self) -> datetime:
-        """Return the time, aware, in the application's zone."""
-        return datetime.now(UTC).astimezone(self.timezone)
+    # -- facts for sending and working
 
     def queue_names(self) -> list[str]:
         """Return the queues that the settings name: `task_queues`, or the default queue."""
@@ -193,134 +165,6 @@ class Celery:
         if task is not None and task.acks_late_of_task is not None:
             return not task.acks_late_of_task
         return not self.conf.task_acks_late and self.conf.is_set("task_acks_late")
-
-    # -- tasks
-
-    @property
-    def Task(self) -> Any:  # noqa: N802 - the name is Celery's
-        """The base class of the application's tasks, bound to it; may be set to one of your own."""
-        if self._bound_task_class is None:
-            base = self._task_class or self.default_task_class
-            base = import_path(base) if isinstance(base, str) else base
-            self._bound_task_class = type(
-                base.__name__, (base,), {"_app": self, "__module__": base.__module__}
-            )
-        return self._bound_task_class
-
-    @Task.setter
-    def Task(self, base: Any) -> None:  # noqa: N802
-        self._task_class, self._bound_task_class = base, None
-
-    @property
-    def tasks(self) -> TaskRegistry:
-        """The tasks by name; reading it finalizes the application."""
-        self.finalize(auto=True)
-        return self._tasks
-
-    def task(self, *args: Any, **options: Any) -> Any:
-        """Make a task of a function: a decorator, bare or with options.
-
-        Raises TypeError for a first argument that cannot be called.
-        """
-        if len(args) == 1 and callable(args[0]):
-            return self._decorate(args[0], **options)
-        if args:
-            raise TypeError("@app.task takes one function or keyword options")
-
-        def decorate(function: Callable[..., Any]) -> Any:
-            return self._decorate(function, **options)
-
-        return decorate
-
-    def _decorate(
-        self,
-        function: Callable[..., Any],
-        shared: bool = True,
-        filter: Callable[[Any], Any] | None = None,  # noqa: A002 - the keyword is Celery's
-        lazy: bool = True,
-        **options: Any,
-    ) -> Any:
-        if not callable(function) or isinstance(function, Proxy):
-            raise TypeError(f"a task is made of a function, not of {function!r}")
-        if shared:
-            key = _state.definition_key(function, options.get("name"))
-            _state.connect_on_app_finalize(lambda app: app.copy_task(function, options), key)
-        if lazy and not self.finalized:
-            task: Any = PromiseProxy(lambda: self.task_from_function(function, **options), function.__doc__)
-            self._pending.append(task)
-        else:
-            task = self.task_from_function(function, **options)
-        return filter(task) if filter is not None else task
-
-    def task_from_function(
-        self,
-        function: Callable[..., Any],
-        name: str | None = None,
-        base: type[Any] | None = None,
-        bind: bool = False,
-        **options: Any,
-    ) -> AnyTask:
-        """Register a function as a task and return it; of two with one name the first stays."""
-        if not self.finalized and not self.autofinalize:
-            raise RuntimeError("the application is not finalized yet; call app.finalize()")
-        name = name or self.gen_task_name(function.__name__, function.__module__)
-        if name in self._tasks:
-            self._warn_duplicate(name, function)
-            return self._tasks[name]
-        task = definition.make_task(self, function, name, base or self.Task, bind, options)
-        self._tasks[name] = task
-        task.bind(self)
-        add_autoretry(task, options)
-        return task
-
-    def copy_task(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        """Register another application's shared task, unless this one has a task of that name."""
-        name = options.get("name") or self.gen_task_name(function.__name__, function.__module__)
-        if name not in self._tasks:
-            self.task_from_function(function, **{**options, "name": name})
-
-    def _warn_duplicate(self, name: str, function: Callable[..., Any]) -> None:
-        existing = getattr(self._tasks[name], "_decorated_function", None)
-        if existing is not None and existing is not function and name not in self._duplicates:
-            self._duplicates.add(name)
-            definition.warn_duplicate(name, existing, function, "The first one stays registered.")
-
-    def register_task(self, task: Any, **options: Any) -> Any:
-        """Register a task class or instance; one of the same name is replaced, with a warning."""
-        instance = task() if isinstance(task, type) else maybe_evaluate(task)
-        cls = type(instance)
-        if not instance.name:
-            instance.name = self.gen_task_name(cls.__name__, cls.__module__)
-        existing = self.tasks.get(instance.name)
-        if existing is not None and existing is not instance:
-            definition.warn_duplicate(instance.name, existing, instance, "The new one replaces it.")
-        definition.refuse_options(cls, instance.name)
-        definition.refuse_coroutines(instance.name, instance.run)
-        self._tasks[instance.name] = instance
-        instance.bind(self)
-        add_autoretry(instance, options)
-        return instance
-
-    def gen_task_name(self, name: str, module: str) -> str:
-        """Return the name of a task that was given none; may be overridden."""
-        return definition.generated_name(self.main, name, module)
-
-    def finalize(self, auto: bool = False) -> None:
-        """Make every task that was only declared so far, and copies of the shared ones.
-
-        Raises RuntimeError for an automatic call when `autofinalize` is off.
-        """
-        if self.finalized:
-            return
-        with self._finalize_lock:
-            if self.finalized:
-                return
-            if auto and not self.autofinalize:
-                raise RuntimeError("the application is not finalized yet; call app.finalize()")
-            self.finalized = True
-            while self._pending:
-                maybe_evaluate(self._pending.popleft())
-            _state.announce_app_finalized(self)
 
     # -- modules
 
@@ -341,12 +185,15 @@ class Celery:
         return [package for fixup in self._fixups for package in fixup.autodiscover_tasks()]
 
     def import_default_modules(self, more: Iterable[str] = ()) -> list[str]:
-        """Import `include`, `imports`, `more` and what was to be discovered; returns the modules' names."""
-        conf = self.conf
+        """Import `include`, `imports`, `more` and what was to be discovered; returns the modules' names.
+
+        What a receiver of the signal `import_modules` raises passes through.
+        """
         for fixup in self._fixups:
             fixup.before_imports()
-        names = (*_as_tuple(conf.imports), *_as_tuple(conf.include), *more)
-        return import_task_modules(names, self._discoveries)
+        with working_directory_first():
+            found = [module.__name__ for module in self.loader.import_default_modules()]
+        return [*found, *import_task_modules(more, self._discoveries)]
 
     @property
     def fixups(self) -> list[framework_fixups.Fixup]:
@@ -364,6 +211,23 @@ class Celery:
     def Worker(self) -> Any:  # noqa: N802 - the name is Celery's
         """The same class."""
         return self.WorkController
+
+    @property
+    def oid(self) -> str:
+        """What tells this process from other senders."""
+        return OID
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by settings."""
+        return pickling.reduced(self)
+
+    def __reduce_keys__(self) -> dict[str, Any]:
+        """Return the keywords that a pickle makes the application of; may be overridden."""
+        return pickling.keywords(self)
+
+    def __reduce_args__(self) -> tuple[Any, ...]:
+        """Return the same by position, for subclasses written for Celery 3."""
+        return tuple(pickling.keywords(self).values())
 
     # -- sending and results
 

@@ -1,65 +1,140 @@
-"""The tasks that every application has for its workflows (`celery.app.builtins`)."""
+"""The tasks that every application has: `celery.*` (`celery.app.builtins`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from river_compat.celery._state import connect_on_app_finalize
+from river_compat.celery.exceptions import unsupported
 from river_compat.celery.waiting_step import ERRBACKS_TASK
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
 
+__all__ = ["add_builtin_tasks"]
 
-def add_map(app: Celery) -> Any:
-    """Add the tasks behind `map`, `starmap` and `chunks`."""
+_NOT_SENT = "there is no polling here: a chord's body is a row that waits for its members"
 
+
+def add_backend_cleanup_task(app: Celery) -> Any:
+    """`celery.backend_cleanup` deletes results that have expired."""
+
+    @app.task(name="celery.backend_cleanup", shared=False, lazy=False)
+    def backend_cleanup() -> None:
+        backend: Any = app.backend
+        backend.cleanup()
+
+    return backend_cleanup
+
+
+def add_accumulate_task(app: Celery) -> Any:
+    """`celery.accumulate` returns its arguments, or the one at `index`."""
+
+    @app.task(name="celery.accumulate", shared=False, lazy=False)
+    def accumulate(*args: Any, **kwargs: Any) -> Any:
+        index = kwargs.get("index")
+        return args[index] if index is not None else args
+
+    return accumulate
+
+
+def add_map_task(app: Celery) -> Any:
+    """`celery.map` calls a task, here and now, with each item."""
+
+    @app.task(name="celery.map", shared=False, lazy=False)
     def xmap(task: Any, it: Any) -> list[Any]:
         run = app.signature(task).type
         return [run(item) for item in it]
 
+    return xmap
+
+
+def add_starmap_task(app: Celery) -> Any:
+    """`celery.starmap` calls a task, here and now, with the arguments that each item is."""
+
+    @app.task(name="celery.starmap", shared=False, lazy=False)
     def xstarmap(task: Any, it: Any) -> list[Any]:
         run = app.signature(task).type
         return [run(*item) for item in it]
 
+    return xstarmap
+
+
+def add_chunk_task(app: Celery) -> Any:
+    """`celery.chunks` sends `celery.starmap` for every `n` items."""
+
+    @app.task(name="celery.chunks", shared=False, lazy=False)
     def chunks(task: Any, it: Any, n: int) -> Any:
         return app.canvas.chunks.apply_chunks(task, it, n, app=app)
 
-    for name, function in (("celery.map", xmap), ("celery.starmap", xstarmap), ("celery.chunks", chunks)):
-        app.task(name=name, shared=False, lazy=False)(function)
+    return chunks
 
 
-def add_accumulate(app: Celery) -> Any:
-    """Add the task that hands on what it gets, or one of it."""
+def add_group_task(app: Celery) -> Any:
+    """`celery.group` sends tasks side by side."""
 
-    def accumulate(*args: Any, index: int | None = None) -> Any:
-        return args if index is None else args[index]
+    @app.task(name="celery.group", shared=False, lazy=False)
+    def group(
+        tasks: Any, result: Any = None, group_id: str | None = None, partial_args: Any = (), **options: Any
+    ) -> Any:
+        del result
+        return app.canvas.group(tasks, app=app).apply_async(partial_args or (), task_id=group_id, **options)
 
-    app.task(name="celery.accumulate", shared=False, lazy=False)(accumulate)
-
-
-def add_containers(app: Celery) -> Any:
-    """Add the names of chain, group and chord. They are no tasks here: their parts are rows."""
-
-    def refuse(*args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(
-            "chains, groups and chords are sent as their tasks; call apply_async on them"
-        )
-
-    for name in ("celery.chain", "celery.group", "celery.chord"):
-        app.task(name=name, shared=False, lazy=False)(refuse)
+    return group
 
 
-def add_errbacks(app: Celery) -> Any:
-    """Add the task that calls the errbacks of a chord's body that never ran."""
+def add_chain_task(app: Celery) -> Any:
+    """`celery.chain` is a name only: a chain is its first step."""
+
+    @app.task(name="celery.chain", shared=False, lazy=False)
+    def chain(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("a chain is no task of its own; send its first step")
+
+    return chain
+
+
+def add_chord_task(app: Celery) -> Any:
+    """`celery.chord` sends a header and the body that waits for it."""
+
+    @app.task(name="celery.chord", shared=False, lazy=False)
+    def chord(header: Any, body: Any, partial_args: Any = (), **options: Any) -> Any:
+        return app.canvas.chord(header, app=app).apply_async(partial_args or (), body=body, **options)
+
+    return chord
+
+
+def add_unlock_chord_task(app: Celery) -> Any:
+    """`celery.chord_unlock` is a name only."""
+
+    @app.task(name="celery.chord_unlock", shared=False, lazy=False)
+    def unlock_chord(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG001 - takes what old messages hold
+        raise unsupported("the task celery.chord_unlock", _NOT_SENT)
+
+    return unlock_chord
+
+
+def add_errbacks_task(app: Celery) -> Any:
+    """Ours: calls the errbacks of a chord's body that never ran."""
 
     def call_for(task: Any, row_id: int) -> None:
         from river_compat.celery.broken_body import call_errbacks_of
 
         call_errbacks_of(app, task.request, row_id)
 
-    app.task(name=ERRBACKS_TASK, shared=False, lazy=False, bind=True, ignore_result=True)(call_for)
+    return app.task(name=ERRBACKS_TASK, shared=False, lazy=False, bind=True, ignore_result=True)(call_for)
 
 
-for _add in (add_map, add_accumulate, add_containers, add_errbacks):
-    connect_on_app_finalize(_add, f"river_compat.{_add.__name__}")
+def add_builtin_tasks(app: Celery) -> None:
+    """Register all of them."""
+    for add in (
+        add_accumulate_task,
+        add_backend_cleanup_task,
+        add_chain_task,
+        add_chord_task,
+        add_chunk_task,
+        add_errbacks_task,
+        add_group_task,
+        add_map_task,
+        add_starmap_task,
+        add_unlock_chord_task,
+    ):
+        add(app)

@@ -7,7 +7,7 @@ lower-case or old upper-case names count, but not both kinds mixed.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
@@ -39,20 +39,32 @@ def _values(source: Any, silent: bool) -> dict[str, Any]:
     if isinstance(source, str):
         try:
             with working_directory_first():
-                source = import_path(source)
+                source = _imported(source)
         except ImportError:
             if silent:
                 return {}
             raise
-    if isinstance(source, Mapping):
-        return dict(source)
-    return {name: getattr(source, name) for name in dir(source) if not name.startswith("_")}
+    return values_of(source)
+
+
+def _imported(path: str) -> Any:
+    try:
+        return import_path(path)
+    except AttributeError as error:
+        raise ModuleNotFoundError(f"no module or object named {path!r}: {error}", name=path) from error
+
+
+def values_of(source: Any) -> dict[str, Any]:
+    """Return what an object, class, module or mapping says by public names."""
+    names = source if isinstance(source, Mapping) else dir(source)
+    public = [name for name in names if not str(name).startswith("_")]
+    return {name: source[name] if isinstance(source, Mapping) else getattr(source, name) for name in public}
 
 
 def _of_namespace(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in values.items():
-        if not key.startswith(prefix) or not key.isupper():
+        if not key.startswith(prefix) or not _same_case(key, prefix):
             continue
         name = key.removeprefix(prefix).lower()
         if name in KNOWN or name.startswith(SECTIONS):
@@ -64,6 +76,10 @@ def _of_namespace(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return found
 
 
+def _same_case(key: str, prefix: str) -> bool:
+    return key.isupper() if prefix.isupper() else key.islower()
+
+
 def _warn_unknown(key: str, name: str, prefix: str) -> None:
     close = get_close_matches(name, KNOWN, 1, 0.6)
     new = OF_OLD_NAME.get(key) or (close[0] if close else None)
@@ -72,22 +88,24 @@ def _warn_unknown(key: str, name: str, prefix: str) -> None:
 
 
 def _translated(values: Mapping[str, Any]) -> dict[str, Any]:
-    new = {key for key in values if key in KNOWN}
-    old = {key for key in values if key in OF_OLD_NAME and key not in KNOWN}
-    _refuse_mixture(new, old)
-    found = {OF_OLD_NAME[key]: values[key] for key in old}
-    found.update({key: values[key] for key in new})
-    found.update({key: value for key, value in values.items() if _looks_like_setting(key, value)})
+    refuse_mixture(values)
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        name = OF_OLD_NAME.get(key) if key not in KNOWN else None
+        if name is not None:
+            found.setdefault(name, value)
+        elif key in KNOWN or (not callable(value) and not isinstance(value, ModuleType)):
+            found[key] = value
     return found
 
 
-def _looks_like_setting(key: str, value: Any) -> bool:
-    """Whether a name that no setting has is one misspelled, rather than a function or a module."""
-    is_code = callable(value) or isinstance(value, ModuleType)
-    return key not in KNOWN and key.islower() and key.startswith(SECTIONS) and not is_code
+def refuse_mixture(names: Iterable[str]) -> None:
+    """Raise ImproperlyConfigured, with every rename, where old and new names of settings are mixed.
 
-
-def _refuse_mixture(new: set[str], old: set[str]) -> None:
+    A setting that is there by both of its names is no mixture.
+    """
+    new = {key for key in names if key in KNOWN}
+    old = {key for key in names if key in OF_OLD_NAME and key not in KNOWN}
     if not new or not old:
         return
     if len(old) > len(new):

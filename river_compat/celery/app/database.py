@@ -146,6 +146,19 @@ def _without_driver(url: str) -> str:
     return scheme.partition("+")[0] + separator + rest
 
 
+def scheme_of_url(url: str) -> str:
+    """Return a URL's scheme without SQLAlchemy's driver."""
+    return _scheme(url)
+
+
+def without_password(url: str) -> str:
+    """Return a URL with the password hidden."""
+    scheme, separator, rest = url.partition("://")
+    user, at, host = rest.rpartition("@")
+    name, colon, _ = user.partition(":")
+    return f"{scheme}{separator}{name}{colon}{'********' if colon else ''}{at}{host}"
+
+
 def _shown(url: str) -> str:
     """Return a URL without its user and password."""
     scheme, separator, rest = url.partition("://")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
     from river_compat.celery.app.task import Task
 
+_PACKAGE = "river_compat."
 _NOT_YET = "it is not implemented yet; leave the option out"
 REFUSED_OPTIONS: dict[str, str] = {
     "Request": "use the handlers on_failure, on_success and after_return of the task",
@@ -114,7 +115,15 @@ def make_task(
 def warn_duplicate(name: str, existing: Any, new: Any, consequence: str) -> None:
     """Warn that two callables want one task name."""
     text = f"task name {name!r} is taken by {_path(existing)}; {_path(new)} wants it too. {consequence}"
-    warnings.warn(DuplicateTaskNameWarning(text), stacklevel=4)
+    warnings.warn(DuplicateTaskNameWarning(text), stacklevel=_levels_to_the_caller())
+
+
+def _levels_to_the_caller() -> int:
+    """Return the `stacklevel` of the first frame outside this package, seen from the function above."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _path(value: Any) -> str:

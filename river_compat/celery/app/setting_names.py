@@ -6,10 +6,12 @@ names follow a few rules per section, with exceptions listed here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+
+from river_compat.celery.app import store_settings
 
 HONOURED: dict[str, Any] = {
     "accept_content": ("json",),
@@ -45,6 +47,7 @@ HONOURED: dict[str, Any] = {
     "task_acks_late": False,
     "task_allow_error_cb_on_chord_header": False,
     "task_always_eager": False,
+    "task_annotations": None,
     "task_create_missing_queues": True,
     "task_default_priority": None,
     "task_default_queue": "celery",
@@ -61,6 +64,7 @@ HONOURED: dict[str, Any] = {
     },
     "task_queues": None,
     "task_reject_on_worker_lost": None,
+    "task_routes": None,
     "task_serializer": "json",
     "task_store_errors_even_if_ignored": False,
     "task_track_started": False,
@@ -139,14 +143,7 @@ NO_EFFECT: dict[str, Any] = {
     "worker_timer": None,
     "worker_timer_precision": 1.0,
 }
-NO_EFFECT_PREFIXES = (
-    "cache_",
-    "control_",
-    "database_",
-    "event_",
-    "redis_",
-    "result_backend_",
-)
+NO_EFFECT_PREFIXES = store_settings.PREFIXES
 NOT_USED_YET = frozenset(
     {
         "beat_cron_starting_deadline",
@@ -162,7 +159,36 @@ NOT_USED_YET = frozenset(
 
 SECTIONS = ("beat_", "broker_", "result_", "river_", "task_", "worker_", "security_", *NO_EFFECT_PREFIXES)
 
-DEFAULTS: dict[str, Any] = {**NO_EFFECT, **HONOURED}
+OF_REFUSED: dict[str, Any] = {
+    "broker_host": None,
+    "broker_password": None,
+    "broker_port": None,
+    "broker_read_url": None,
+    "broker_transport": None,
+    "broker_user": None,
+    "broker_vhost": None,
+    "broker_write_url": None,
+    "result_compression": None,
+    "security_cert_store": None,
+    "security_certificate": None,
+    "security_digest": "sha256",
+    "security_key": None,
+    "security_key_password": None,
+    "task_compression": None,
+    "task_default_rate_limit": None,
+    "task_protocol": 2,
+    "task_retry_on_worker_lost": False,
+    "task_soft_time_limit": None,
+    "task_time_limit": None,
+    "worker_cancel_long_running_tasks_on_connection_loss": False,
+    "worker_direct": False,
+    "worker_max_memory_per_child": None,
+    "worker_max_tasks_per_child": None,
+    "worker_soft_shutdown_timeout": 0.0,
+}
+"""Defaults of settings of which some values are refused."""
+
+DEFAULTS: dict[str, Any] = {**OF_REFUSED, **store_settings.DEFAULTS, **NO_EFFECT, **HONOURED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +203,24 @@ def _given(value: Any) -> bool:
     return bool(value)
 
 
+def _gets_copies(queues: Any) -> bool:
+    """Whether a queue among `task_queues` is bound in a way that one row cannot follow."""
+    options = queues.values() if isinstance(queues, Mapping) else queues or ()
+    return any(_exchange_type(item) not in (None, "direct", "topic") for item in options)
+
+
+def _exchange_type(queue: Any) -> Any:
+    if isinstance(queue, Mapping):
+        return queue.get("exchange_type")
+    return getattr(getattr(queue, "exchange", None), "type", None)
+
+
 _NOT_YET = "it is not implemented yet; remove the setting"
 REFUSED: dict[str, Refusal] = {
+    **dict.fromkeys(
+        ("broker_host", "broker_password", "broker_port", "broker_user", "broker_vhost"),
+        Refusal(_given, "give the database as one URL in river_database_url"),
+    ),
     "broker_read_url": Refusal(_given, "there is one database; set broker_url or river_database_url"),
     "broker_transport": Refusal(_given, "the scheme of broker_url names the database"),
     "broker_write_url": Refusal(_given, "there is one database; set broker_url or river_database_url"),
@@ -192,12 +234,11 @@ REFUSED: dict[str, Refusal] = {
         lambda value: value not in ("ambient", "own", "after_commit"),
         "use 'ambient', 'own' or 'after_commit'",
     ),
-    "task_annotations": Refusal(_given, f"{_NOT_YET} and give the options to the tasks"),
     "task_compression": Refusal(_given, "the database compresses large values by itself; remove the setting"),
     "task_default_rate_limit": Refusal(_given, _NOT_YET),
     "task_protocol": Refusal(lambda value: value != 2, "only protocol 2 exists here; remove the setting"),
     "task_retry_on_worker_lost": Refusal(_given, f"{_NOT_YET}; a lost task runs again by itself"),
-    "task_routes": Refusal(_given, f"{_NOT_YET} and give queue= to the tasks or calls"),
+    "task_queues": Refusal(_gets_copies, "a row has one queue; send the task once for each queue"),
     "task_serializer": Refusal(lambda value: value == "auth", "signed messages do not exist; use 'json'"),
     "task_soft_time_limit": Refusal(_given, f"{_NOT_YET} and bound the tasks' own calls"),
     "task_time_limit": Refusal(_given, f"{_NOT_YET} and bound the tasks' own calls"),
@@ -209,10 +250,14 @@ REFUSED: dict[str, Refusal] = {
     "worker_max_tasks_per_child": Refusal(_given, "there are no child processes yet; remove the setting"),
     "worker_soft_shutdown_timeout": Refusal(_given, f"{_NOT_YET}; give the worker command --stop-timeout"),
 }
-SECURITY = Refusal(_given, "signed messages do not exist here; restrict who may write to the database")
+SECURITY = Refusal(
+    lambda value: bool(value) and value != OF_REFUSED["security_digest"],
+    "signed messages do not exist here; restrict who may write to the database",
+)
 
 _OLD_PREFIX = {"worker_": "CELERYD_", "beat_": "CELERYBEAT_"}
 _OLD_SPECIAL = {
+    **store_settings.OLD_NAMES,
     "result_cache_max": "CELERY_MAX_CACHED_RESULTS",
     "result_expires": "CELERY_TASK_RESULT_EXPIRES",
     "task_compression": "CELERY_MESSAGE_COMPRESSION",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from difflib import get_close_matches
 from typing import Any
 
-from river_compat.celery.app.config_source import read_source
+from river_compat.celery.app.config_source import read_source, refuse_mixture
 from river_compat.celery.app.setting_names import (
     DEFAULTS,
     KNOWN,
@@ -28,42 +28,90 @@ HIDDEN = re.compile("API|TOKEN|KEY|SECRET|PASS|SIGNATURE|DATABASE|URL", re.IGNOR
 _ENVIRONMENT = {"broker_url": "CELERY_BROKER_URL", "result_backend": "CELERY_RESULT_BACKEND"}
 
 Source = Callable[[], Mapping[str, Any]]
+Listener = Callable[[], Any]
+
+
+def _nobody() -> None:
+    """Hear nothing."""
 
 
 class Settings(MutableMapping[str, Any]):
     """The settings of one application. Names are the lower-case ones; old names are translated."""
 
-    def __init__(self, explicit: Mapping[str, Any]) -> None:
-        """Start with what the constructor of the application was given."""
+    def __init__(
+        self,
+        explicit: Mapping[str, Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+        before_load: Listener = _nobody,
+        after_load: Listener = _nobody,
+    ) -> None:
+        """Start with what the constructor of the application was given.
+
+        What is `given` by name, such as `broker=`, has no spelling of its own and mixes with old and new
+        names. `before_load` and `after_load` are called when settings are first read.
+        """
         self.__dict__["_explicit"] = {}
+        self.__dict__["_spelled"] = set()
         self.__dict__["_added"] = []
         self.__dict__["_source"] = None
+        self.__dict__["_prefix"] = ""
+        self.__dict__["source_given"] = (None, False)
         self.__dict__["_loaded"] = None
+        self.__dict__["_loading"] = False
         self.__dict__["_warned"] = set()
-        self.update(explicit)
+        self.__dict__["_listeners"] = (before_load, after_load)
+        self.update(explicit or {})
+        for name, value in (given or {}).items():
+            self._check(name, value)
+            self._explicit[name] = value
 
     def use_source(self, source: Any, silent: bool, namespace: str | None) -> None:
         """Read settings from `source` at the next use. See `config_source.read_source`."""
         self.__dict__["_source"] = lambda: read_source(source, silent, namespace)
+        self.__dict__["source_given"] = (source, silent)
+        self.__dict__["_prefix"] = f"{namespace.rstrip('_')}_" if namespace else ""
+        self.__dict__["_loaded"] = None
+
+    def use_reader(self, read: Callable[[], Mapping[str, Any]]) -> None:
+        """Read settings by a loader of the application's own at the next use."""
+        self.__dict__["_source"] = lambda: read_source(read() or {}, False, None)
         self.__dict__["_loaded"] = None
 
     def add_defaults(self, defaults: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> None:
         """Add values that count where nothing else is set; a callable is asked at first use."""
         self._added.insert(0, defaults)
 
+    @property
+    def configured(self) -> bool:
+        """Whether settings were read since the source was named."""
+        return self._loaded is not None
+
     def load(self) -> None:
         """Read the configuration object now; raises what its module raises, or ImproperlyConfigured."""
-        if self._loaded is not None:
+        if self._loaded is not None or self._loading:
             return
+        before, after = self._listeners
+        self.__dict__["_loading"] = True
+        try:
+            before()
+            self.__dict__["_loaded"] = self._read()
+        finally:
+            self.__dict__["_loading"] = False
+        after()
+
+    def _read(self) -> dict[str, Any]:
         source: Source | None = self._source
-        values = dict(source()) if source is not None else {}
+        if source is None:
+            refuse_mixture(self._spelled)
+            return {}
+        values = dict(source())
         for name, value in values.items():
             self._check(name, value)
-        self.__dict__["_loaded"] = values
+        return values
 
     def __getitem__(self, key: str) -> Any:
         """Return a setting; raises KeyError for an unknown name that was not set."""
-        name = OF_OLD_NAME.get(key, key)
+        name = self._name_of(key)
         variable = _ENVIRONMENT.get(name)
         if variable is not None and os.environ.get(variable):
             return os.environ[variable]
@@ -84,15 +132,51 @@ class Settings(MutableMapping[str, Any]):
 
     def __setitem__(self, key: str, value: Any) -> None:
         """Set a value; refuses by name what is not supported, warns once about unknown names."""
-        name = OF_OLD_NAME.get(key, key)
+        name = self._name_of(key)
         self._check(name, value)
         self._explicit[name] = value
+        self._spelled.add(key)
 
     __setattr__ = __setitem__
 
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Set a value where the code has set none; before settings were read, nothing is read for it."""
+        if self.configured and key in self:
+            return self[key]
+        if self._name_of(key) not in self._explicit:
+            self[key] = default
+        return self._explicit[self._name_of(key)]
+
+    def clear(self) -> None:
+        """Forget what the code has set."""
+        self._explicit.clear()
+        self._spelled.clear()
+
+    def copy(self) -> Settings:
+        """Return the same settings, apart: what is set in one of the two is not in the other."""
+        self.load()
+        twin = Settings()
+        for name in ("_explicit", "_loaded", "_spelled", "_warned"):
+            twin.__dict__[name] = type(self.__dict__[name])(self.__dict__[name])
+        twin.__dict__["_added"] = list(self._added)
+        twin.__dict__["_prefix"] = self._prefix
+        return twin
+
+    __copy__ = copy
+
+    def _name_of(self, key: str) -> str:
+        """Return a setting's own name for it, its old name, or its name under the namespace."""
+        if self._prefix and isinstance(key, str) and key.startswith(self._prefix):
+            bare = key.removeprefix(self._prefix).lower()
+            if bare in KNOWN:
+                return bare
+        return OF_OLD_NAME.get(key, key)
+
     def __delitem__(self, key: str) -> None:
         """Forget what the code has set."""
-        del self._explicit[OF_OLD_NAME.get(key, key)]
+        name = self._name_of(key)
+        del self._explicit[name]
+        self._spelled.difference_update({key, name})
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over every name that has a value."""
@@ -125,6 +209,32 @@ class Settings(MutableMapping[str, Any]):
 
     value_set_for = is_set
 
+    def find_option(self, name: str, namespace: str = "") -> Any:
+        """Return section, name and option of a setting given with or without its section.
+
+        Raises KeyError for a name that no setting has.
+        """
+        from river_compat.celery.app.defaults import find
+
+        return find(name, namespace)
+
+    def find_value_for_key(self, name: str, namespace: str = "celery") -> Any:
+        """Return the value of a setting given without its section, such as `always_eager`."""
+        section, key, _ = self.find_option(name, namespace)
+        return self.get_by_parts(section, key)
+
+    def get_by_parts(self, *parts: str) -> Any:
+        """Return the value of a setting whose name is given in parts."""
+        return self["_".join(part for part in parts if part)]
+
+    def first(self, *names: str) -> Any:
+        """Return the value of the first setting that has one."""
+        return next((value for name in names if (value := self.get(name)) is not None), None)
+
+    def as_set(self) -> dict[str, Any]:
+        """Return what the code has set, by name."""
+        return dict(self._explicit)
+
     def without_defaults(self) -> dict[str, Any]:
         """Return what differs in origin from the defaults."""
         return {name: self[name] for name in self if self.is_set(name)}
@@ -152,7 +262,7 @@ class Settings(MutableMapping[str, Any]):
         if refusal is not None and refusal.applies(value):
             raise unsupported(f"the setting {name}={value!r}", refusal.way_out)
         known = name in KNOWN or not has_effect(name)
-        if not known and not name.startswith("_") and self._first_time(name):
+        if not known and _may_be_misspelled(name) and self._first_time(name):
             text = f"no setting is named {name!r}{_nearest(name)}; it is kept as it is"
             warnings.warn(CeleryWarning(text), stacklevel=4)
 
@@ -160,6 +270,11 @@ class Settings(MutableMapping[str, Any]):
         new = name not in self._warned
         self._warned.add(name)
         return new
+
+
+def _may_be_misspelled(name: str) -> bool:
+    """Whether a name is meant as a setting; others are kept for the application itself."""
+    return name.islower() and not name.startswith("_")
 
 
 def _shown(name: str, value: Any) -> Any:

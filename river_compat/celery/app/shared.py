@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import _state
-from river_compat.celery.local import Proxy
+from river_compat.celery.local import PromiseProxy, Proxy, maybe_evaluate
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
@@ -37,8 +37,10 @@ def shared_task(*args: Any, **options: Any) -> Any:
 
 
 def _share(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    if isinstance(function, Proxy):
-        raise TypeError(f"{function!r} is a task already")
+    if isinstance(function, PromiseProxy):
+        function = maybe_evaluate(function)._decorated_function
+    elif isinstance(function, Proxy):
+        raise TypeError(f"@shared_task was applied more than once to {function!r}")
     name = options.get("name")
 
     def make(app: Celery) -> Any:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from datetime import datetime
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, ParamSpec, TypeVar
 
 from river_compat.celery import _state
+from river_compat.celery.app.binding import Binding
 from river_compat.celery.app.composing import Composing, is_waiting
 from river_compat.celery.app.handlers import Handlers
+from river_compat.celery.app.registry import _unpickle_task_v2
 from river_compat.celery.eager import apply, apply_as_sent
 from river_compat.celery.exceptions import (
-    ImproperlyConfigured,
     MaxRetriesExceededError,
     OperationalError,
 )
@@ -22,7 +24,6 @@ from river_compat.celery.sending import send, task_options
 from river_compat.celery.successor import Successor, raise_with_context, schedule
 
 if TYPE_CHECKING:
-    from river_compat.celery.app.base import Celery
     from river_compat.celery.async_result import AsyncResult
     from river_compat.celery.eager_result import EagerResult
 
@@ -31,18 +32,8 @@ __all__ = ["Context", "Task"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-FROM_SETTINGS = {
-    "acks_late": "task_acks_late",
-    "ignore_result": "task_ignore_result",
-    "priority": "task_default_priority",
-    "reject_on_worker_lost": "task_reject_on_worker_lost",
-    "serializer": "task_serializer",
-    "store_errors_even_if_ignored": "task_store_errors_even_if_ignored",
-    "track_started": "task_track_started",
-}
 
-
-class Task(Composing, Handlers, Generic[P, R]):
+class Task(Composing, Binding, Handlers, Generic[P, R]):
     """A task. Decorated functions become instances of it; a class of its own defines `run`.
 
     Attributes are options: what a class sets holds for all of its calls, `apply_async` may differ.
@@ -71,6 +62,12 @@ class Task(Composing, Handlers, Generic[P, R]):
     """Whether the row of a call that succeeds is deleted; only for tasks whose results are ignored."""
     river_enqueue_in: str | None = None
     """Which transaction calls join, as the setting of the same name; None leaves it to that."""
+    compression: str | None = None
+    acks_on_failure: bool | None = None
+    acks_on_failure_or_timeout: bool | None = None
+    acks_on_timeout: bool | None = None
+    retry_on_worker_lost: bool | None = None
+    store_eager_result: bool | None = None
     rate_limit: str | None = None
     time_limit: float | None = None
     soft_time_limit: float | None = None
@@ -80,39 +77,12 @@ class Task(Composing, Handlers, Generic[P, R]):
     acks_late_of_task: bool | None = None
     """What the task itself says about `acks_late`, None where it says nothing."""
 
-    _app: Any = None
     _default_request: Context | None = None
 
+    if not TYPE_CHECKING:  # Task[[int], str] lists the types as they were given
+        __class_getitem__ = classmethod(GenericAlias)
+
     # -- belonging to an application
-
-    @property
-    def app(self) -> Celery:
-        """The application of the task: the one it is registered with, else the current one."""
-        return self._app if self._app is not None else _state.get_current_app()
-
-    @app.setter
-    def app(self, app: Celery) -> None:
-        self._app = app
-
-    def bind(self, app: Celery) -> Celery:
-        """Belong to `app` and take the options that the task leaves open from its settings."""
-        self._app = app
-        if self.typing is None:
-            self.typing = app.strict_typing
-        self.acks_late_of_task = self.acks_late
-        for option, setting in FROM_SETTINGS.items():
-            if getattr(self, option, None) is None:
-                setattr(self, option, app.conf[setting])
-        if self.river_delete_row and not self.ignore_result:
-            raise ImproperlyConfigured(
-                f"task {self.name}: river_delete_row leaves no result to wait for; set ignore_result=True too"
-            )
-        self.on_bound(app)
-        return app
-
-    @classmethod
-    def on_bound(cls, app: Celery) -> None:
-        """Called when the task is bound to an application; may be overridden."""
 
     @property
     def backend(self) -> Any:
@@ -122,7 +92,7 @@ class Task(Composing, Handlers, Generic[P, R]):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as a name, which is looked up again in the current application."""
         module = type(self).__module__
-        return find_task, (self.name, module if module in sys.modules else None)
+        return _unpickle_task_v2, (self.name, module if module in sys.modules else None)
 
     def __repr__(self) -> str:
         """Show name and application."""
@@ -272,11 +242,3 @@ class Task(Composing, Handlers, Generic[P, R]):
         """Report a state of your own, such as PROGRESS, with facts; visible to others at once."""
         request = self.request
         self.backend.store_state(task_id or request.id, state, meta, request)
-
-
-def find_task(name: str, module: str | None) -> Task[..., Any]:
-    """Return the task of a pickle; its module is imported if need be."""
-    app = _state.get_current_app()
-    if name not in app.tasks and module is not None:
-        __import__(module)
-    return app.tasks[name]

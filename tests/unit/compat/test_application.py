@@ -130,12 +130,21 @@ def test_a_shared_task_belongs_to_the_current_application() -> None:
 
 @pytest.mark.parametrize("decorate", [shared_task, lambda *args: make().task(*args, shared=False)])
 def test_what_is_no_function_is_refused(decorate: Any) -> None:
-    """Also a task."""
+    """Also a shared task."""
     with pytest.raises(TypeError):
         decorate(5)
-    task = make().task(lambda: None, name="t", shared=False)
-    with pytest.raises(TypeError):
+    task = shared_task(lambda: None, name=f"shared_{id(decorate)}")
+    with pytest.raises(TypeError, match=r"more than once|made of a function"):
         decorate(task)
+
+
+def test_a_task_of_an_application_may_be_shared() -> None:
+    """As Celery 5.7 allows."""
+    app = make()
+    task = shared_task(app.task(lambda x: x * 2, name="doubled", shared=False), name="doubled")
+    app.set_current()
+    assert task(4) == 8
+    app.close()
 
 
 def test_the_current_application_is_that_of_the_thread() -> None:

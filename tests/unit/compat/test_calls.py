@@ -207,11 +207,12 @@ def test_other_keywords_reach_the_properties() -> None:
 
 
 def test_an_exchange_may_only_repeat_the_queue() -> None:
-    """AMQP's routing does not exist here."""
-    refuse({"queue": "mail", "exchange": "mail", "routing_key": "mail"})
-    assert row(routing_key="mail").queue == "mail"
+    """Or name one by a binding of `task_queues`; a key without a binding would reach nobody."""
+    assert row(queue="mail", exchange="mail", routing_key="mail").queue == "mail"
+    with pytest.raises(UnsupportedFeature, match="routing_key='mail'"):
+        row(routing_key="mail")
     with pytest.raises(UnsupportedFeature, match="routing_key='other'"):
-        refuse({"queue": "mail", "routing_key": "other"})
+        row(queue="mail", routing_key="other")
     with pytest.raises(UnsupportedFeature, match="fanout"):
         refuse({"exchange_type": "fanout"})
 

@@ -22,7 +22,7 @@ MODULES = [
     for module in pkgutil.iter_modules(package.__path__)
     if module.name != "__main__"
 ]
-PARTS_OF_THE_PACKAGE = {"bugreport", "maybe_patch_concurrency"}
+PARTS_OF_THE_PACKAGE = {"maybe_patch_concurrency"}
 
 
 @pytest.fixture

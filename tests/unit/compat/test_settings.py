@@ -84,14 +84,16 @@ def test_a_missing_module_fails_at_first_use_and_not_when_named() -> None:
 
 
 def test_a_module_is_read_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its functions and imports are no settings."""
+    """Its functions and imports are no settings; names of the application's own can be read, too."""
     module = types.ModuleType("some_configuration")
     vars(module).update(task_default_queue="named", os=sys, helper=lambda: None, OTHER=1)
     monkeypatch.setitem(sys.modules, "some_configuration", module)
     app = make()
     app.config_from_object("some_configuration")
     assert app.conf.task_default_queue == "named"
-    assert "OTHER" not in app.conf
+    assert app.conf.OTHER == 1
+    assert "os" not in app.conf
+    assert "helper" not in app.conf
 
 
 class Namespaced:
@@ -157,7 +159,7 @@ def test_both_spellings_of_one_setting_are_no_mixture() -> None:
     [
         ("task_protocol", 1),
         ("worker_direct", True),
-        ("task_routes", {"a": "b"}),
+        ("task_queues", {"a": {"exchange_type": "fanout"}}),
         ("task_time_limit", 5),
         ("security_key", "k"),
         ("task_serializer", "auth"),

@@ -1,0 +1,109 @@
+"""Helpers around applications (`celery.app.utils`)."""
+
+from __future__ import annotations
+
+import importlib
+import platform as _platform
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from types import ModuleType
+from typing import Any
+
+from kombu.utils.url import maybe_sanitize_url
+
+from river_compat.celery.app import database
+from river_compat.celery.app.settings import HIDDEN, Settings
+from river_compat.celery.utils.imports import import_from_cwd, symbol_by_name
+
+__all__ = ["Settings", "appstr", "bugreport", "filter_hidden_settings", "find_app", "sanitize_url"]
+
+MASK = "********"
+_REPORT = """
+software -> river-compat:{river_compat} kombu:{kombu} py:{py}
+platform -> system:{system} arch:{arch} imp:{implementation}
+settings -> database:{database} results:{results}
+
+{settings}
+"""
+_CREDENTIALS = re.compile(r"(?<=://)([^/@:;,\s]*):([^/\s]*)@(?=[^@]*$)")
+_NAMED_SECRETS = re.compile(r"\b(AccountKey|SharedAccessSignature|sig)=[^;&]*(?:&[^;]*)?", re.IGNORECASE)
+
+
+def appstr(app: Any) -> str:
+    """Return what an application is called: `main` and its id."""
+    return f"{app.main or '__main__'} at {id(app):#x}"
+
+
+def sanitize_url(url: Any, mask: str = MASK) -> Any:
+    """Return a URL, or several parted by semicolons, without passwords; what is no text as it is."""
+    if not isinstance(url, str) or not url:
+        return url
+    text = _NAMED_SECRETS.sub(lambda match: f"{match[1]}={mask}", url)
+    return ";".join(_CREDENTIALS.sub(rf"\1:{mask}@", part) for part in text.split(";"))
+
+
+def filter_hidden_settings(conf: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return settings with everything hidden whose name looks secret, and URLs without passwords."""
+    return {key: _filtered(key, value) for key, value in conf.items()}
+
+
+def _filtered(key: Any, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return filter_hidden_settings(value)
+    if not isinstance(key, str):
+        return value
+    if "url" in key.lower() or "backend" in key.lower():
+        return sanitize_url(value)
+    return MASK if value and HIDDEN.search(key) else value
+
+
+def bugreport(app: Any) -> str:
+    """Return versions, platform and settings, without secrets."""
+    return _REPORT.format(
+        river_compat=version("river-compat"),
+        kombu=version("kombu"),
+        py=_platform.python_version(),
+        system=_platform.system(),
+        arch=", ".join(part for part in _platform.architecture() if part),
+        implementation=_platform.python_implementation(),
+        database=_shown_database(app),
+        results=sanitize_url(app.conf.result_backend or "disabled"),
+        settings=app.conf.humanize(with_defaults=False, censored=True),
+    )
+
+
+def _shown_database(app: Any) -> str:
+    try:
+        return database.without_password(database.database_url(app.conf))
+    except Exception as error:  # noqa: BLE001 - a report says what is wrong instead of failing
+        return f"none ({maybe_sanitize_url(str(error))})"
+
+
+def find_app(app: Any, symbol_by_name: Any = symbol_by_name, imp: Any = import_from_cwd) -> Any:
+    """Return an application by path: `proj`, `proj.celery`, or `proj:app`.
+
+    In a package without one its module `celery` is looked into. Raises what the import raises, and
+    AttributeError where no application is found.
+    """
+    from river_compat.celery.app.base import Celery
+
+    try:
+        found = symbol_by_name(app, imp=imp)
+    except AttributeError:
+        found = imp(app)
+    if not isinstance(found, ModuleType) or ":" in app:
+        return found
+    candidates = [getattr(found, name, None) for name in ("app", "celery")]
+    known = next((item for item in candidates if item is not None and not isinstance(item, ModuleType)), None)
+    if known is not None:
+        return known
+    if hasattr(found, "__path__"):
+        try:
+            return find_app(f"{app}.celery", symbol_by_name=symbol_by_name, imp=imp)
+        except ImportError:
+            importlib.invalidate_caches()
+    apps = [value for value in vars(found).values() if isinstance(value, Celery)]
+    if apps:
+        return apps[0]
+    raise AttributeError(f"no application was found in {app!r}")
