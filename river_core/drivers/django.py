@@ -57,7 +57,7 @@ class DjangoDriver:
         self._own: Driver | None = None
         self._target: str | None = None
         if vendor == SQLITE:
-            connection_created.connect(_register_json)
+            provide_json_functions()
 
     @property
     def alias(self) -> str:
@@ -163,6 +163,11 @@ class DjangoDriver:
 
     def _other_alias(self) -> str | None:
         return next((alias for alias in connections if has_open_transaction(alias)), None)
+
+
+def provide_json_functions() -> None:
+    """Let connections to SQLite read River's JSON, where the library is too old to; harmless twice."""
+    connection_created.connect(_register_json)
 
 
 def _register_json(connection: Any, **_others: Any) -> None:

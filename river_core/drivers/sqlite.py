@@ -52,7 +52,7 @@ class OwnConnection:
     def run_script(self, sql: str) -> None:
         """Run several statements that take no parameters; inside `transaction()` they belong to it."""
         try:
-            for part in _statements(sql):
+            for part in statements(sql):
                 self.raw.execute(part)
         except SQLITE_ERRORS as error:
             raise wrapped(error) from error
@@ -75,7 +75,7 @@ class OwnConnection:
             raise
 
 
-def _statements(script: str) -> Iterator[str]:
+def statements(script: str) -> Iterator[str]:
     """Split a script where SQLite itself sees the end of a statement."""
     pending = ""
     for line in script.splitlines(keepends=True):

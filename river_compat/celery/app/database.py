@@ -45,7 +45,7 @@ def open_database(conf: Settings) -> Driver:
     listen_url = _without_driver(given) if given else None
     alias = django_alias(conf)
     if alias is not None:
-        return _open_alias(conf, alias, schema, listen_url)
+        return _open_alias(conf, alias, schema or django_database.of_settings("SCHEMA") or "", listen_url)
     url = database_url(conf)
     _check_result_backend(conf.result_backend, url)
     driver = open_driver(url, schema=schema, listen_url=listen_url)

@@ -33,10 +33,11 @@ def alias_for(conf: Settings, url: str | None) -> str | None:
         return None
     from django.db import connections
 
-    if conf.river_using is not None:
-        if conf.river_using not in connections:
-            raise ImproperlyConfigured(f"river_using: there is no {conf.river_using!r} in Django's DATABASES")
-        return str(conf.river_using)
+    using = conf.river_using or of_settings("USING")
+    if using is not None and (url is None or conf.river_using is not None):
+        if using not in connections:
+            raise ImproperlyConfigured(f"river_using: there is no {using!r} in Django's DATABASES")
+        return str(using)
     aliases = sorted(connections, key=lambda alias: alias != DEFAULT_ALIAS)
     if url is None:
         aliases = [alias for alias in aliases if alias == DEFAULT_ALIAS]
@@ -46,6 +47,13 @@ def alias_for(conf: Settings, url: str | None) -> str | None:
         if connections[alias].vendor in VENDORS and (url is None or _leads_to(connections[alias], url))
     )
     return next(fitting, None)
+
+
+def of_settings(name: str) -> Any:
+    """Return a value of Django's setting `RIVER`, or None."""
+    from django.conf import settings
+
+    return getattr(settings, "RIVER", {}).get(name)
 
 
 def _leads_to(wrapper: Any, url: str) -> bool:

@@ -155,7 +155,7 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
             merged["ignore_result"] = self.ignore_result or None
         if app.conf.task_always_eager:
             return apply_as_sent(self, args, kwargs, merged)
-        merged.setdefault("result_cls", None)
+        merged.setdefault("result_cls", self.AsyncResult)
         return send(app, self.name, args, kwargs, self, merged)
 
     def shadow_name(self, args: Any, kwargs: Any, options: Mapping[str, Any]) -> str | None:

@@ -1,0 +1,1 @@
+"""River's schema, one migration for each of its versions."""
