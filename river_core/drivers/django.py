@@ -6,9 +6,10 @@ Outside one, and for workers, connections of our own are used, made from the ali
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from django.db import connections
@@ -73,7 +74,8 @@ class DjangoDriver:
         """Lend a connection of our own; raises OperationalError when the database cannot be reached."""
         if self._is_in_memory():
             return nullcontext(DjangoConnection(self._alias))
-        return self._driver().connect()
+        driver = self._driver()
+        return _kept_by_nobody(driver) if _tests_run() else driver.connect()
 
     def ambient(self) -> Connection | None:
         """Adopt what was given to `river_core.join`, or a watched session, or the alias's open transaction.
@@ -174,6 +176,20 @@ def _register_json(connection: Any, **_others: Any) -> None:
     """Make every new SQLite connection read River's JSON, where the library is too old to."""
     if connection.vendor == SQLITE:
         sqlite_json.register(connection.connection)
+
+
+@contextmanager
+def _kept_by_nobody(driver: Driver) -> Iterator[Connection]:
+    """Lend a connection that is closed afterwards: Django drops a test database only if nobody is on it."""
+    with driver.connect() as connection:
+        yield connection
+    driver.close()
+
+
+def _tests_run() -> bool:
+    """Whether Django's test environment is set up in this process."""
+    utils = sys.modules.get("django.test.utils")
+    return utils is not None and hasattr(getattr(utils, "_TestState", None), "saved_data")
 
 
 def _conninfo(wrapper: Any) -> str:
