@@ -112,7 +112,7 @@ def test_a_test_case_drains_what_it_sent(project: Project) -> None:
 from datetime import UTC, datetime
 
 from django.test import TestCase
-from river_compat.celery.contrib.testing.draining import drain
+from river_compat.celery.contrib.testing.drain import drain
 from river_core.testing import StubClock
 from shop.models import Order
 from shop.tasks import pay, pay_later
