@@ -21,6 +21,7 @@ from river_core.decide import outcome_of, snooze_count
 from river_core.errors import ControlFlow
 from river_core.job import JobRow
 from river_core.links import Break, HandOver
+from river_core.loss import Loss
 from river_core.outcome import Cancelled, Failed, Outcome, Snoozed
 from river_core.task import Job, Task
 
@@ -40,6 +41,10 @@ class FrameworkRunner(Protocol):
         Raises CallNotRunnable when this worker does not know the task. Control flow of river_core
         passes through.
         """
+        ...
+
+    def lost(self, call: TaskCall, job: Job, loss: Loss) -> Outcome:
+        """Return the outcome of a run that did not end by itself; handlers of the user's may run."""
         ...
 
     def broken(self, call: TaskCall, row: JobRow, cause: Break) -> Outcome:
@@ -123,6 +128,14 @@ class PythonTask(Task):
         try:
             call = envelope.decode(job.encoded_args, job.id)
             return fed(self._runner(call).broken(call, job, cause), call, job)
+        except (CallNotRunnable, MalformedCall) as error:
+            return failure(error, trace="")
+
+    def lost(self, job: Job, loss: Loss) -> Outcome:
+        """Let the framework say what it means that a run did not end by itself; what waits for it is told."""
+        try:
+            call = envelope.decode(job.row.encoded_args, job.row.id)
+            return fed(self._runner(call).lost(call, job, loss), call, job.row)
         except (CallNotRunnable, MalformedCall) as error:
             return failure(error, trace="")
 

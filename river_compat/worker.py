@@ -9,7 +9,7 @@ from typing import Any
 from river_compat.envelope import KIND
 from river_compat.expired import ExpiredResults, Kept
 from river_compat.python_task import FrameworkRunner, PythonTask
-from river_core import QueueConfig, Worker, WorkerConfig
+from river_core import ProcessConfig, QueueConfig, Worker, WorkerConfig
 from river_core.drivers.base import Driver
 from river_core.task import Registry, Task
 
@@ -21,7 +21,8 @@ DAY_SECONDS = 86_400.0
 class WorkerPlan:
     """What an adapter's worker command asks for.
 
-    `slots` bounds all queues together; `main_thread` runs one task at a time in the main thread;
+    `slots` bounds all queues together; `main_thread` runs one task at a time in the main thread,
+    `processes` each in a child process;
     `poll_only` never listens. `refresh_attempts_after` and `plugins` are those of
     `river_core.WorkerConfig`.
     """
@@ -30,6 +31,7 @@ class WorkerPlan:
     slots: int
     id: str | None = None
     main_thread: bool = False
+    processes: ProcessConfig | None = None
     refresh_attempts_after: float = 0.0
     poll_only: bool = False
     plugins: Sequence[object] = ()
@@ -60,6 +62,7 @@ def build_worker(
         notify_kind=KIND,
         claim_ahead=True,
         main_thread=plan.main_thread,
+        processes=plan.processes,
         refresh_attempts_after=plan.refresh_attempts_after,
         poll_only=plan.poll_only,
         plugins=plan.plugins,

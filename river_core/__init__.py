@@ -2,9 +2,9 @@
 
 `open_driver` gives a driver for a database URL, `Client` inserts and manages jobs, `Worker` runs them,
 `Migrator` makes the schema. Public are the names here and, for adapters, the modules `errors`,
-`insert`, `job`, `outcome`, `decide`, `cancelling`, `task`, `task_rows`, `standing`, `encoding`, `notifier`,
-`trailing`, `migrate`, `ambient`, `client`, `plugins`, `resumable`, `testing`, `otel` and `drivers.base`;
-everything else may change.
+`insert`, `job`, `loss`, `outcome`, `decide`, `cancelling`, `task`, `task_rows`, `standing`, `encoding`,
+`notifier`, `trailing`, `migrate`, `ambient`, `client`, `plugins`, `resumable`, `testing`, `otel` and
+`drivers.base`; everything else may change.
 """
 
 from river_core.aio import AsyncClient
@@ -65,6 +65,7 @@ from river_core.worker.jobs_here import JobHere
 from river_core.worker.maintenance.custom import MaintenanceTask
 from river_core.worker.maintenance.rescuer import UnknownKinds
 from river_core.worker.process import run_worker
+from river_core.worker.processes.config import ProcessConfig, SpawnTarget
 from river_core.worker.producer import QueueConfig
 from river_core.worker.worker import Worker
 
@@ -127,6 +128,7 @@ __all__ = [
     "PeriodicJobs",
     "PersistedLogs",
     "Plugin",
+    "ProcessConfig",
     "QueueConfig",
     "QueueCount",
     "QueueRow",
@@ -136,6 +138,7 @@ __all__ = [
     "RiverError",
     "Schedule",
     "Snoozed",
+    "SpawnTarget",
     "Task",
     "UniqueConflictError",
     "UniqueOpts",

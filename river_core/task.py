@@ -274,10 +274,11 @@ class Task:
         """
         return Failed(RiverError(f"job {job.id} waited for a job that failed"), retry=False, trace="")
 
-    def lost(self, job: JobRow, loss: Loss) -> Outcome:
+    def lost(self, job: Job, loss: Loss) -> Outcome:
         """Return the outcome of an attempt that did not end by itself: its process died, its time is over.
 
-        Called in the worker's own process. A death counts as an attempt that failed.
+        Called in the worker's own process; `job` is another object than the attempt had, and takes metadata
+        and `after_write`. A death counts as an attempt that failed.
         """
         match loss:
             case TimeLimitReached():

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from river_compat.celery.exceptions import ImproperlyConfigured, unsupported
+from river_compat.celery.exceptions import ImproperlyConfigured
 from river_compat.celery.message import FRAMEWORK
+from river_compat.celery.pools import PREFORK, SOLO, Autoscale, checked_pool, process_config
 from river_compat.celery.retention import kept_results
 from river_compat.celery.runner import CeleryRunner
+from river_compat.celery.time_limits import TimeLimits, seconds_of
 from river_compat.worker import WorkerPlan
 from river_compat.worker import build_worker as build_river_worker
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
-    from river_core import Worker
+    from river_core import ProcessConfig, Worker
 
-THREADS = "threads"
-SOLO = "solo"
-_REFUSED_POOLS = {
-    "prefork": "it is not implemented yet; use -P threads, or several workers with -P solo",
-    "processes": "it is not implemented yet; use -P threads, or several workers with -P solo",
-    "gevent": "use -P threads: a thread costs nothing while its task waits for the network",
-    "eventlet": "use -P threads: a thread costs nothing while its task waits for the network",
-    "custom": "use -P threads or -P solo",
-}
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +30,7 @@ class WorkerOptions:
 
     `queues` and `exclude_queues` are names, `include` modules to import beside those of the
     settings, `hostname` the id that rows are claimed under, `poll_only` True keeps it from listening.
+    Time limits are seconds, `max_memory_per_child` KiB, `autoscale` is `max,min` children.
     """
 
     queues: Sequence[str] = ()
@@ -44,6 +40,11 @@ class WorkerOptions:
     hostname: str | None = None
     include: Sequence[str] = ()
     poll_only: bool = False
+    time_limit: float | None = None
+    soft_time_limit: float | None = None
+    max_tasks_per_child: int | None = None
+    max_memory_per_child: int | None = None
+    autoscale: str | None = None
 
 
 def build_worker(app: Celery, options: WorkerOptions | None = None) -> Worker:
@@ -54,31 +55,67 @@ def build_worker(app: Celery, options: WorkerOptions | None = None) -> Worker:
     """
     options = options or WorkerOptions()
     pool = pool_name(app, options)
+    autoscale = Autoscale.read(options.autoscale) if options.autoscale else None
+    limits = time_limits(app, options)
+    _set_limits(app, options)
     app.set_current()
     app.set_default()
     app.import_default_modules(options.include)
     app.finalize()
     plan = WorkerPlan(
         queues=worked_queues(app, options),
-        slots=1 if pool == SOLO else concurrency(app, options),
+        slots=_slots(app, options, pool, autoscale),
         id=options.hostname,
         main_thread=pool == SOLO,
+        processes=_processes(app, options, pool, autoscale),
         refresh_attempts_after=app.conf.river_refresh_attempts_after,
         poll_only=options.poll_only or bool(app.conf.river_poll_only),
         plugins=app.conf.river_plugins,
         kept=kept_results(app.conf),
     )
-    return build_river_worker(app.runtime.driver, {FRAMEWORK: CeleryRunner(app)}, plan)
+    return build_river_worker(app.runtime.driver, {FRAMEWORK: CeleryRunner(app, limits)}, plan)
 
 
 def pool_name(app: Celery, options: WorkerOptions) -> str:
-    """Return `threads` or `solo`; threads when nothing is said."""
-    name = options.pool or app.conf.worker_pool or THREADS
-    if name in _REFUSED_POOLS:
-        raise unsupported(f"the pool {name!r}", _REFUSED_POOLS[name])
-    if name not in (THREADS, SOLO):
-        raise ImproperlyConfigured(f"no pool is named {name!r}; use 'threads' or 'solo'")
-    return name
+    """Return `prefork`, `threads` or `solo`; prefork when nothing is said."""
+    return checked_pool(options.pool or app.conf.worker_pool)
+
+
+def time_limits(app: Celery, options: WorkerOptions) -> TimeLimits:
+    """Return the limits of tasks without their own; raises ImproperlyConfigured."""
+    conf = app.conf
+    soft = conf.task_soft_time_limit if options.soft_time_limit is None else options.soft_time_limit
+    hard = conf.task_time_limit if options.time_limit is None else options.time_limit
+    return TimeLimits(seconds_of("task_soft_time_limit", soft), seconds_of("task_time_limit", hard))
+
+
+def _set_limits(app: Celery, options: WorkerOptions) -> None:
+    """Let the command's limits stand for those of the settings, which tasks take over when they are made."""
+    if options.time_limit is not None:
+        app.conf["task_time_limit"] = options.time_limit
+    if options.soft_time_limit is not None:
+        app.conf["task_soft_time_limit"] = options.soft_time_limit
+
+
+def _slots(app: Celery, options: WorkerOptions, pool: str, autoscale: Autoscale | None) -> int:
+    if pool == SOLO:
+        return 1
+    return concurrency(app, options) if autoscale is None else autoscale.most
+
+
+def _processes(
+    app: Celery, options: WorkerOptions, pool: str, autoscale: Autoscale | None
+) -> ProcessConfig | None:
+    if pool == PREFORK:
+        least = None if autoscale is None else autoscale.least
+        return process_config(app, options.max_tasks_per_child, options.max_memory_per_child, least)
+    asked = (
+        options.max_tasks_per_child or app.conf.worker_max_tasks_per_child,
+        options.max_memory_per_child or app.conf.worker_max_memory_per_child,
+    )
+    if any(asked):
+        logger.warning("the pool %s has no child processes, so none is replaced: use -P prefork", pool)
+    return None
 
 
 def concurrency(app: Celery, options: WorkerOptions) -> int:

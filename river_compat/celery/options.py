@@ -41,8 +41,10 @@ HONOURED = frozenset(
         "router",
         "serializer",
         "shadow",
+        "soft_time_limit",
         "stamped_headers",
         "task_id",
+        "time_limit",
     }
 )
 NO_EFFECT = frozenset(
@@ -59,14 +61,11 @@ NO_EFFECT = frozenset(
         "timeout",
     }
 )
-_LIMITS = "time limits are not implemented yet; bound the task's own calls"
 _NO_BROKER = "there is no broker; give connection= a psycopg or sqlite3 connection to join its transaction"
 REFUSED: dict[str, str] = {
     "compression": "the database compresses large values by itself; leave it out",
     "producer": _NO_BROKER,
     "publisher": _NO_BROKER,
-    "soft_time_limit": _LIMITS,
-    "time_limit": _LIMITS,
 }
 KNOWN = frozenset({*HONOURED, *NO_EFFECT, *REFUSED, "args", "kwargs"})
 

@@ -10,13 +10,13 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from river_compat import codec
-from river_compat.celery import _state, outgoing, signals, states, waiting_step, worker_telling
+from river_compat.celery import _state, losses, outgoing, signals, states, waiting_step, worker_telling
 from river_compat.celery.app import trace
 from river_compat.celery.app.trace import Ending
 from river_compat.celery.control_flow import carries_control_flow
@@ -35,6 +35,7 @@ from river_compat.celery.request import STORING, Context, Storing, WorkerContext
 from river_compat.celery.result_tuples import children_text, prepared
 from river_compat.celery.successor import scheduled_rows
 from river_compat.celery.telling import Run, tell_internal_error, tell_lost
+from river_compat.celery.time_limits import TimeLimits
 from river_compat.celery.timing import is_expired
 from river_compat.envelope import TaskCall
 from river_compat.errors import CallNotRunnable
@@ -53,6 +54,7 @@ from river_compat.results import (
 from river_core.decide import snooze_count
 from river_core.job import JobRow, JobState
 from river_core.links import FEEDS, Break, HandOver, Part, feeds_of
+from river_core.loss import Loss
 from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Outcome, Snoozed
 from river_core.task import Job
 
@@ -82,9 +84,13 @@ class Traced:
 class CeleryRunner:
     """Runs the calls of one application's tasks. Used by all slots of a worker at once."""
 
-    def __init__(self, app: Celery) -> None:
-        """Read the settings once; the application's tasks must be registered by now."""
+    def __init__(self, app: Celery, limits: TimeLimits | None = None) -> None:
+        """Read the settings once; the application's tasks must be registered by now.
+
+        `limits` are for tasks and calls without their own.
+        """
         self._app = app
+        self._limits = limits or TimeLimits()
         self._tasks = app.tasks
         self._accept = codec.accepted_types(app.conf.accept_content)
         self._result_serializer: str = app.conf.result_serializer
@@ -153,6 +159,19 @@ class CeleryRunner:
         """Return the end of a step whose members will never all bring their parts."""
         return waiting_step.broken(call, row, cause)
 
+    def lost(self, call: TaskCall, job: Job, loss: Loss) -> Outcome:
+        """Return the end of a run whose process died, whose time is over, or that was terminated."""
+        tracer = self._tracer(call)
+        try:
+            request = WorkerContext(call, job.row, *self._arguments(call, job.row))
+        except (codec.DecodeError, codec.ContentDisallowed, InvalidTaskError, ValueError) as error:
+            return failure(error, trace="")
+        outcome = losses.lost(tracer.task, request, job, loss, self._fixups)
+        if request.is_linked and isinstance(outcome, Failed) and outcome.retry is False:
+            self._errbacks(request)(outcome.error, ExceptionInfo(outcome.error))
+            return replace(outcome, follow_ups=(*outcome.follow_ups, *_follow_ups(request)))
+        return outcome
+
     def _run(self, tracer: Traced, request: WorkerContext, job: Job, ignored: bool) -> Outcome:
         _state.start_clean()
         settle: Settle = _nothing if ignored else self._settle
@@ -161,6 +180,8 @@ class CeleryRunner:
             settle, failed = self._with_callbacks(request, settle), self._errbacks(request)
         request.__dict__[STORING] = Storing(settle, partial(self._after_write, job), failed)
         run = Run(tracer.task, request.id, request.args, request.kwargs, request, time.monotonic())
+        request.__dict__["_job"] = job
+        self._limits.begin(job, tracer.task, request)
         try:
             ending = tracer.trace(request.id, request.args, request.kwargs, request)
         except (SystemExit, KeyboardInterrupt) as error:
@@ -230,6 +251,8 @@ class CeleryRunner:
         follow_ups: tuple[FollowUp, ...],
     ) -> Outcome:
         error = ending.value
+        if isinstance(error, MemoryError):
+            job.renew_process()
         ignored = bool(request.__dict__["ignore_result"])
         if ending.state == states.RETRY:
             return self._retried(request, ending, metadata, follow_ups)

@@ -178,6 +178,7 @@ def _headers(app: Celery, call: Call, priority: int | None, now: datetime) -> di
         del headers["root_id"]
     headers["priority"] = priority
     headers["ignore_result"] = options.get("ignore_result")
+    headers["timelimit"] = _time_limits(options)
     if "expires_in" not in headers:
         headers["expires"] = expires_text(options.get("expires"), app.timezone, now, call.task_id)
     headers["headers"] = options.get("headers") or None
@@ -186,6 +187,12 @@ def _headers(app: Celery, call: Call, priority: int | None, now: datetime) -> di
     others = {name: value for name, value in options.items() if name not in known}
     headers["properties"] = others or None
     return headers
+
+
+def _time_limits(options: Mapping[str, Any]) -> list[Any] | None:
+    """Return the limits of a call as the message holds them, the hard one first."""
+    limits = [options.get("time_limit"), options.get("soft_time_limit")]
+    return limits if any(limits) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ _INHERITED = (
     "reply_to",
     "replaced_task_nesting",
     "origin",
+    "time_limit",
+    "soft_time_limit",
 )
 _KEPT = ("chord", "group_index", FOLLOWS)
 

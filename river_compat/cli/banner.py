@@ -17,13 +17,19 @@ def banner(app: Celery, worker: Worker, place: Place) -> str:
         "database": place.text,
         "queues": ", ".join(config.queues),
         "wake-up": _wake_up(worker),
-        "pool": f"{'solo' if config.main_thread else 'threads'}, {config.max_workers} at once",
+        "pool": f"{_pool(worker)}, {config.max_workers} at once",
     }
     tasks = sorted(app.tasks) or ["none"]
     lines = [f"river-compat {version('river-compat')} worker"]
     lines += [f"  {name:<12} {value}" for name, value in facts.items()]
     lines += [f"  {'tasks' if number == 0 else '':<12} {name}" for number, name in enumerate(tasks)]
     return "\n".join(lines)
+
+
+def _pool(worker: Worker) -> str:
+    if worker.config.main_thread:
+        return "solo"
+    return "threads" if worker.config.processes is None else "prefork"
 
 
 def _wake_up(worker: Worker) -> str:

@@ -35,15 +35,8 @@ REFUSED_FLAGS: dict[tuple[str, ...], str] = {
     ("-B", "--beat"): f"nothing here runs periodic tasks yet; leave it out. {PERIODIC_WAY_OUT}",
     ("--purge", "--discard"): "purging is not implemented yet; cancel the rows by hand",
 }
-_NO_CHILDREN = "there are no child processes yet; start several workers with -c instead"
-_NO_LIMITS = "time limits are not implemented yet; bound the task itself, for example its network calls"
 _FOREGROUND = f"it belongs to daemonizing; {_SUPERVISOR}"
 REFUSED_OPTIONS: dict[tuple[str, ...], str] = {
-    ("--autoscale",): _NO_CHILDREN,
-    ("--max-tasks-per-child",): _NO_CHILDREN,
-    ("--max-memory-per-child",): _NO_CHILDREN,
-    ("--time-limit",): _NO_LIMITS,
-    ("--soft-time-limit",): _NO_LIMITS,
     ("-S", "--statedb"): "revokes are stored in the database; leave the option out",
     ("--pidfile",): _FOREGROUND,
     ("--uid",): _FOREGROUND,

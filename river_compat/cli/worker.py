@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +42,12 @@ def names_option(*spellings: str, text: str) -> Callable[[Command], Command]:
 @names_option("-Q", "--queues", text="Queues to work [default: those of the settings].")
 @names_option("-X", "--exclude-queues", text="Queues of the settings not to work.")
 @click.option("-c", "--concurrency", metavar="N", help="How many tasks at once [default: the CPUs].")
-@click.option("-P", "--pool", metavar="POOL", help="threads [default], or solo: one task at a time.")
+@click.option(
+    "-P",
+    "--pool",
+    metavar="POOL",
+    help="prefork [default], threads, or solo: one task at a time.",
+)
 @click.option("-n", "--hostname", metavar="NAME", help="Name of this worker; %h, %n and %d are filled in.")
 @click.option(
     "-l",
@@ -74,6 +80,19 @@ def names_option(*spellings: str, text: str) -> Callable[[Command], Command]:
 @click.option(
     "--poll-only", is_flag=True, help="Never LISTEN, as behind a pooler: look for tasks every second."
 )
+@click.option(
+    "--time-limit", type=float, metavar="SECONDS", help="End a task after this time [default: no limit]."
+)
+@click.option(
+    "--soft-time-limit", type=float, metavar="SECONDS", help="Raise SoftTimeLimitExceeded in a task after it."
+)
+@click.option(
+    "--max-tasks-per-child", type=int, metavar="N", help="Replace a child process after so many tasks."
+)
+@click.option(
+    "--max-memory-per-child", type=int, metavar="KIB", help="Replace a child process that holds more memory."
+)
+@click.option("--autoscale", metavar="MAX,MIN", help="How many child processes at most and at least.")
 @click.option("-b", "--broker", metavar="URL", help="The same as -d.")
 @accept_celery_flags
 @takes_invocation
@@ -96,13 +115,19 @@ def worker(
         built = build_worker(app, WorkerOptions(hostname=hostname and expanded(hostname), **options))
     except ImproperlyConfigured as error:
         raise click.UsageError(str(error)) from error
+    built.prepare()
     place = place_of_application(app)
     check_schema(built.driver, place)
     say_notices(app)
     if invocation.verbosity >= 0:
         click.echo(banner(app, built, place))
     try:
-        return run_worker(built, stop_timeout=stop_timeout)
+        return run_worker(
+            built,
+            stop_timeout=stop_timeout,
+            soft_timeout=float(app.conf.worker_soft_shutdown_timeout or 0),
+            term_as_quit=os.environ.get("REMAP_SIGTERM") == "SIGQUIT",
+        )
     finally:
         app.close()
 

@@ -185,16 +185,17 @@ class Executor:
             return completion
         return replace(completion, change=replace(completion.change, scheduled_at=None))
 
-    def lost(self, row: JobRow, loss: Loss, started_at: datetime | None = None) -> Completion:
+    def lost(self, job: Job, loss: Loss) -> Completion:
         """Return what is written for an attempt that did not end by itself."""
+        row = job.row
         task = self._registry.get(row.kind)
-        attempt = Attempt(row, started_at or row.attempted_at or self._clock.now(), task, self._policy)
+        attempt = Attempt(row, row.attempted_at or self._clock.now(), task, self._policy)
         try:
-            outcome = (task or Task()).lost(row, loss)
+            outcome = (task or Task()).lost(job, loss)
         except Exception:
             logger.exception("lost() of a task raised", extra={"job_id": row.id})
-            outcome = Task().lost(row, loss)
-        return self._completion(Job(row), outcome, attempt)
+            outcome = Task().lost(job, loss)
+        return self._completion(job, outcome, attempt)
 
     def not_run(self, row: JobRow, outcome: Outcome) -> Completion:
         """Return the end of an attempt whose task was never called."""

@@ -1,7 +1,8 @@
 """The worker as a process: signals, the two-step stop and the exit code (River for Rails: WorkerRunner).
 
 TERM, INT and HUP drain, a second one, or QUIT, interrupts what runs, TSTP only stops claiming. Interrupted
-jobs have five seconds to end; then their rows are given back and the process is forced out.
+jobs have five seconds to end; then their rows are given back and the process is forced out. USR1 writes the
+stacks of all threads to standard error.
 
     exit code 0   drained by itself
     exit code 1   could not start, a part died, had to interrupt, or was forced
@@ -9,6 +10,7 @@ jobs have five seconds to end; then their rows are given back and the process is
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import os
 import signal
@@ -24,6 +26,8 @@ from river_core.worker.worker import FINALIZE_SECONDS, Worker
 
 EXIT_OK = 0
 EXIT_FAILED = 1
+COLD = 2
+"""So many stops, or one that counts for as many, interrupt what runs."""
 LOOK_SECONDS = 0.2
 DRAIN_LOOK_SECONDS = 0.05
 
@@ -43,7 +47,7 @@ class _Signals:
         self.arrived.set()
 
     def stop_now(self, number: int, frame: FrameType | None) -> None:
-        self.stops += 2
+        self.stops += COLD
         self.arrived.set()
 
     def quieten(self, number: int, frame: FrameType | None) -> None:
@@ -55,28 +59,41 @@ class _Signals:
         self.arrived.clear()
 
     @contextmanager
-    def installed(self) -> Iterator[None]:
-        handlers: dict[int, Any] = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop}
+    def installed(self, term_as_quit: bool) -> Iterator[None]:
+        term = self.stop_now if term_as_quit else self.stop
+        handlers: dict[int, Any] = {signal.SIGTERM: term, signal.SIGINT: self.stop}
         others = {"SIGTSTP": self.quieten, "SIGHUP": self.stop, "SIGQUIT": self.stop_now}
         handlers.update({getattr(signal, name): do for name, do in others.items() if hasattr(signal, name)})
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        faulthandler.register(signal.SIGUSR1, all_threads=True)
         try:
             yield
         finally:
+            faulthandler.unregister(signal.SIGUSR1)
             for number, handler in before.items():
                 signal.signal(number, handler)
 
 
-def run_worker(worker: Worker, *, stop_timeout: float | None = 30.0) -> int:
+def run_worker(
+    worker: Worker,
+    *,
+    stop_timeout: float | None = 30.0,
+    soft_timeout: float = 0.0,
+    term_as_quit: bool = False,
+) -> int:
     """Run a worker that was not started, in the main thread, until a signal; return the exit code.
 
     `stop_timeout` is how many seconds running jobs may take to finish after the first signal, None for
-    no limit. A job that cannot be interrupted makes the process exit here, with code 1, after its row
-    was given back. Raises what `Worker.start` raises.
+    no limit. Those that are to be interrupted, by QUIT or a second signal, have `soft_timeout` more before
+    that, unless another signal comes. `term_as_quit` lets TERM mean QUIT.
+
+    A job that cannot be interrupted makes the process exit here, with code 1, after its row was given back.
+    Raises what `Worker.start` raises.
     """
     signals = _Signals()
-    supervisor = _Supervisor(worker, signals, stop_timeout)
-    with signals.installed():
+    supervisor = _Supervisor(worker, signals, stop_timeout, soft_timeout)
+    worker.prepare()
+    with signals.installed(term_as_quit):
         worker.start()
         if not worker.config.main_thread:
             return supervisor.supervise()
@@ -90,10 +107,13 @@ def run_worker(worker: Worker, *, stop_timeout: float | None = 30.0) -> int:
 class _Supervisor:
     """Watches a started worker and takes it through the steps of its stop."""
 
-    def __init__(self, worker: Worker, signals: _Signals, stop_timeout: float | None) -> None:
+    def __init__(
+        self, worker: Worker, signals: _Signals, stop_timeout: float | None, soft_timeout: float
+    ) -> None:
         self._worker = worker
         self._signals = signals
         self._stop_timeout = stop_timeout
+        self._soft_timeout = soft_timeout
         self.exit_code = EXIT_FAILED
 
     def supervise(self) -> int:
@@ -121,9 +141,19 @@ class _Supervisor:
         logger.info("stopping: jobs that may finish: %d; a second signal interrupts them", worker.active)
         worker.request_stop()
         until = None if timeout is None else time.monotonic() + timeout
-        while self._signals.stops < 2 and (until is None or time.monotonic() < until):
+        while self._signals.stops < COLD and (until is None or time.monotonic() < until):
             if worker.wait_drained(DRAIN_LOOK_SECONDS):
                 return True
+        return self._drain_softly()
+
+    def _drain_softly(self) -> bool:
+        """Let jobs that are to be interrupted finish for a last while, if that was asked for."""
+        worker, until = self._worker, time.monotonic() + self._soft_timeout
+        if self._signals.stops >= COLD and self._soft_timeout and worker.active:
+            logger.info("jobs are interrupted in %g s, or by another signal", self._soft_timeout)
+            while self._signals.stops <= COLD and time.monotonic() < until:
+                if worker.wait_drained(DRAIN_LOOK_SECONDS):
+                    return True
         return worker.wait_drained(0)
 
     def _end(self, clean: bool) -> int:

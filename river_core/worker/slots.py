@@ -10,11 +10,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from queue import SimpleQueue
 
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.job import JobRow
-from river_core.loss import TimeLimitReached
+from river_core.loss import Loss, TimeLimitReached
 from river_core.outcome import Outcome
 from river_core.task import Inserter, Job
 from river_core.worker.ahead import WORK_SECONDS, AheadBudget, Reservation
@@ -301,9 +302,18 @@ class ThreadSlots(JobsHere):
         if not running.take_back(started=True):
             return
         running.interrupt(JobTimeoutError)
-        self._finished(self._executor.lost(running.job.row, TimeLimitReached(seconds)))
+        self._write_loss(running, TimeLimitReached(seconds))
         if self._stuck is not None:
             self._report_stuck(running, self._stuck, replace_it=True)
+
+    def _write_loss(self, running: RunningJob, loss: Loss) -> None:
+        """Write the end of an attempt that did not end by itself; who waits for that waits elsewhere."""
+        job = Job(running.job.row, self._client)
+        completion = self._executor.lost(job, loss)
+        if job.powers is None or not job.powers.after_write:
+            self._finished(completion)
+        else:
+            self._loop.beside(partial(self._write, job, completion))
 
     def _report_stuck(self, running: RunningJob, stuck: StuckJobs, replace_it: bool = False) -> None:
         """Report a job once, and make room for another one if the answer is so and it still runs."""

@@ -179,7 +179,7 @@ class Declaring:
             old = getattr(existing, "_decorated_function", existing)
             definition.warn_duplicate(instance.name, old, instance, "The one before it is replaced.")
         definition.refuse_options(cls, instance.name)
-        definition.refuse_coroutines(instance.name, instance.run)
+        definition.refuse_generators(instance.name, instance.run)
         self._tasks[instance.name] = instance
         instance.bind(self)
         add_autoretry(instance, options)

@@ -24,9 +24,6 @@ REFUSED_OPTIONS: dict[str, str] = {
     "compression": "the database compresses large values by itself; leave the option out",
     "pydantic": _NOT_YET,
     "rate_limit": _NOT_YET,
-    "retry_on_worker_lost": "a task whose worker was lost runs again by itself; leave the option out",
-    "soft_time_limit": f"{_NOT_YET} and bound the task's own calls",
-    "time_limit": f"{_NOT_YET} and bound the task's own calls",
 }
 
 
@@ -47,13 +44,10 @@ def refuse_options(cls: type[Any], name: str) -> None:
             raise unsupported(f"the option {option}={value!r} of task {name}", way_out)
 
 
-def refuse_coroutines(name: str, function: Callable[..., Any]) -> None:
-    """Raise UnsupportedFeature for `async def`, whose call would only make a coroutine."""
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise unsupported(
-            f"the coroutine function of task {name}",
-            "it is not implemented yet; call asyncio.run() in a plain function",
-        )
+def refuse_generators(name: str, function: Callable[..., Any]) -> None:
+    """Raise UnsupportedFeature for `async def` with `yield`, which has no one result."""
+    if inspect.isasyncgenfunction(function):
+        raise unsupported(f"the asynchronous generator of task {name}", "return the values as a list")
 
 
 def signature_check(function: Callable[..., Any], bound: bool) -> Callable[..., None]:
@@ -91,7 +85,7 @@ def make_task(
 
     Options become attributes of the class. Raises UnsupportedFeature.
     """
-    refuse_coroutines(name, function)
+    refuse_generators(name, function)
     attributes: dict[str, Any] = {
         "_app": app,
         "name": name,

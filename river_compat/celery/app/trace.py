@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import _state, signals, states
 from river_compat.celery.app.handlers import overrides
 from river_compat.celery.control_flow import carries_control_flow
+from river_compat.celery.coroutines import awaited
 from river_compat.celery.einfo import ExceptionInfo
 from river_compat.celery.exceptions import Ignore, InvalidTaskError, Reject, Retry
 from river_compat.celery.request import STORING, Context, Storing
@@ -106,7 +108,8 @@ class Tracer:
         self.task = task
         self._eager = eager
         self._propagate = propagate
-        self._body: Any = task if overrides(task, "__call__") else task.run
+        body: Any = task if overrides(task, "__call__") else task.run
+        self._body: Any = awaited(body) if iscoroutinefunction(task.run) else body
         self._before_start = task.before_start if overrides(task, "before_start") else None
         self._teller = Teller(task, eager)
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery._state import get_current_app
-from river_compat.celery.command import SOLO, WorkerOptions, build_worker, pool_name
+from river_compat.celery.command import WorkerOptions, build_worker, pool_name
+from river_compat.celery.pools import SOLO
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery

@@ -179,12 +179,11 @@ class ProcessSlots(ThreadSlots):
     def lost(self, running: RunningJob, loss: Loss | None) -> None:
         """Take the loss of a job's child: the task says what that means, for a stop the row is given back."""
         if not running.given_back:
-            self._write_loss(running, loss)
+            if loss is None:
+                self._finished(self._executor.interrupted(running.job.row))
+            else:
+                self._write_loss(running, loss)
         self._leave(running)
-
-    def _write_loss(self, running: RunningJob, loss: Loss | None) -> None:
-        row = running.job.row
-        self._finished(self._executor.interrupted(row) if loss is None else self._executor.lost(row, loss))
 
     # -- stops and limits
 

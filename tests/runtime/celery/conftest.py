@@ -31,6 +31,7 @@ def working(app: Celery) -> Working:
     @contextmanager
     def start(**options: Any) -> Iterator[Worker]:
         options.setdefault("concurrency", 4)
+        options.setdefault("pool", "threads")
         worker = build_worker(app, WorkerOptions(**options))
         worker.start()
         try:

@@ -129,7 +129,7 @@ class Judge(Task):
     def work(self, job: Job) -> None:
         os._exit(7)
 
-    def lost(self, job: JobRow, loss: Loss) -> Outcome:
+    def lost(self, job: Job, loss: Loss) -> Outcome:
         assert isinstance(loss, ProcessDied)
         return Completed({"why": loss.description}, (FollowUp(pid_params()),))
 

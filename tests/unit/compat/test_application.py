@@ -222,20 +222,20 @@ def test_modules_are_discovered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         del sys.modules[name]
 
 
-@pytest.mark.parametrize("option", ["time_limit", "soft_time_limit", "rate_limit", "compression", "pydantic"])
+@pytest.mark.parametrize("option", ["rate_limit", "compression", "pydantic"])
 def test_options_of_tasks_that_are_not_supported_are_refused(option: str) -> None:
     """At definition, by name."""
     with pytest.raises(UnsupportedFeature, match=option):
         make().task(lambda: None, name="t", shared=False, lazy=False, **{option: 1})
 
 
-def test_coroutine_functions_are_refused() -> None:
-    """In Celery the coroutine itself would be the result."""
+def test_asynchronous_generators_are_refused() -> None:
+    """They have no one result."""
 
-    async def work() -> None:
-        pass
+    async def work():
+        yield 1
 
-    with pytest.raises(UnsupportedFeature, match=r"asyncio\.run"):
+    with pytest.raises(UnsupportedFeature, match="asynchronous generator"):
         make().task(work, name="t", shared=False, lazy=False)
 
 

@@ -160,7 +160,6 @@ def test_both_spellings_of_one_setting_are_no_mixture() -> None:
         ("task_protocol", 1),
         ("worker_direct", True),
         ("task_queues", {"a": {"exchange_type": "fanout"}}),
-        ("task_time_limit", 5),
         ("security_key", "k"),
         ("task_serializer", "auth"),
         ("broker_transport", "redis"),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from river_compat.celery.command import SOLO, WorkerOptions, build_worker
+from river_compat.celery.command import WorkerOptions, build_worker
+from river_compat.celery.pools import SOLO
 from river_core.clock import Clock
 from river_core.testing.result import WorkResult
 from river_core.testing.worker import DRAIN_LIMIT, TestWorker

@@ -1,0 +1,61 @@
+"""The time limits of a task's run: of the call, else of the task, else of the worker."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from river_compat.celery.exceptions import ImproperlyConfigured, SoftTimeLimitExceeded
+from river_core.task import Job
+
+if TYPE_CHECKING:
+    from river_compat.celery.app.task import Task
+    from river_compat.celery.request import Context
+
+logger = logging.getLogger("celery.worker.request")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimits:
+    """Seconds after which a run is told, and ended; None is no limit."""
+
+    soft: float | None = None
+    hard: float | None = None
+
+    def of(self, task: Task[..., Any], request: Context) -> TimeLimits:
+        """Return the limits of one run, with these where neither call nor task says anything."""
+        hard, soft = request.time_limit, request.soft_time_limit
+        hard = hard or task.time_limit or self.hard
+        soft = soft or task.soft_time_limit or self.soft
+        return TimeLimits(float(soft) if soft else None, float(hard) if hard else None)
+
+    def begin(self, job: Job, task: Task[..., Any], request: Context) -> None:
+        """Bound the run of a job from now on."""
+        limits = self.of(task, request)
+        if limits.soft is None and limits.hard is None:
+            return
+        soft = limits.soft
+        if soft is not None and limits.hard is not None and soft >= limits.hard:
+            logger.warning(
+                "the soft time limit of %s[%s] (%g s) is not below the hard one (%g s) and does nothing",
+                task.name,
+                request.id,
+                soft,
+                limits.hard,
+            )
+            soft = None
+        job.limit_time(soft, limits.hard, SoftTimeLimitExceeded)
+
+
+def seconds_of(name: str, value: Any) -> float | None:
+    """Return a limit as it was given, in seconds; raises ImproperlyConfigured for what is no limit."""
+    if value is None or value == 0:
+        return None
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError) as error:
+        raise ImproperlyConfigured(f"{name} takes seconds, not {value!r}") from error
+    if not seconds > 0:
+        raise ImproperlyConfigured(f"{name} must be more than 0 seconds, not {value!r}")
+    return seconds

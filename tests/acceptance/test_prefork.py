@@ -1,0 +1,529 @@
+"""The prefork pool of the real command: real children, real signals, and what they leave in the rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.commands import WorkerProcess, environment, query, run, wait_for, worker
+
+TASKS = """
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from river_compat.celery import Celery
+from river_compat.celery.exceptions import SoftTimeLimitExceeded
+
+app = Celery("tasks")
+
+
+def note(name):
+    with open(f"{name}.pids", "a") as file:
+        file.write(f"{os.getpid()}\\n")
+
+
+@app.task
+def hold(name):
+    note(name)
+    while not Path(f"{name}.go").exists():
+        time.sleep(0.01)
+    return name
+
+
+@app.task
+def pid():
+    return os.getpid()
+
+
+@app.task
+def die(name, number=signal.SIGKILL):
+    note(name)
+    os.kill(os.getpid(), number)
+
+
+@app.task(acks_late=False)
+def die_once(name):
+    note(name)
+    os._exit(1)
+
+
+@app.task(retry_on_worker_lost=True, max_retries=2, default_retry_delay=0)
+def die_and_retry(name):
+    note(name)
+    os._exit(1)
+
+
+@app.task
+def leave():
+    raise SystemExit(3)
+
+
+@app.task
+def starve():
+    raise MemoryError("none left")
+
+
+class Telling(app.Task):
+    def on_failure(self, exc, task_id, args, kwargs, einfo):
+        Path("failed").write_text(f"{exc!r} {os.getpid()}")
+
+    def after_return(self, status, retval, task_id, args, kwargs, einfo):
+        Path("returned").write_text(f"{status} {retval!r}")
+
+
+@app.task(base=Telling, soft_time_limit=0.3, time_limit=30)
+def polite():
+    try:
+        time.sleep(60)
+    except SoftTimeLimitExceeded:
+        return "cleaned up"
+
+
+@app.task(base=Telling, time_limit=0.5)
+def stubborn():
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+
+
+@app.task(acks_late=True, acks_on_timeout=False)
+def slow(name):
+    note(name)
+    time.sleep(60)
+
+
+@app.task(autoretry_for=(Exception,), max_retries=1, retry_backoff=False, default_retry_delay=0)
+def retried(name):
+    note(name)
+    time.sleep(60)
+
+
+@app.task
+def compute(name):
+    note(name)
+    sum(range(10**12))
+
+
+@app.task
+async def awaits(value):
+    await asyncio.sleep(0.01)
+    return [value, os.getpid()]
+
+
+@app.task
+def fails():
+    raise type("Local", (Exception,), {"__reduce__": lambda self: 1 / 0})("broken")
+
+
+@app.task
+def sends():
+    return pid.delay().id
+
+
+@app.task(bind=True)
+def progress(self, name):
+    self.update_state(state="HALF", meta={"pid": os.getpid()})
+    note(name)
+    while not Path(f"{name}.go").exists():
+        time.sleep(0.01)
+"""
+ROWS = "SELECT CAST(state AS text), attempt FROM river_job ORDER BY id"
+METADATA = {
+    True: "SELECT CAST(metadata AS text), CAST(array_to_json(errors) AS text) FROM river_job ORDER BY id",
+    False: "SELECT json(metadata), json(errors) FROM river_job ORDER BY id",
+}
+
+
+class Site:
+    """A directory with an application and a migrated database."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder
+        self.url = url
+        self.env = {"RIVER_DATABASE_URL": url}
+        (folder / "tasks.py").write_text(TASKS)
+        assert run("migrate", "up", env=self.env).code == 0
+
+    def send(self, *calls: str) -> None:
+        """Make calls in a producer process."""
+        script = "from tasks import *; " + "; ".join(calls)
+        subprocess.run([sys.executable, "-c", script], cwd=self.folder, env=environment(self.env), check=True)
+
+    def rows(self) -> list[tuple[str, int]]:
+        """State and attempt of every row."""
+        return query(self.url, ROWS)
+
+    def results(self) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+        """Metadata and errors of every row."""
+        found = query(self.url, METADATA[self.url.startswith("postgres")])
+        return [(json.loads(metadata), json.loads(errors or "[]")) for metadata, errors in found]
+
+    def change(self, sql: str) -> None:
+        """Change rows by plain SQL."""
+        self.send("c = app.runtime.driver.connect().__enter__()", f"c.run_script({sql!r})")
+
+    def pids(self, name: str) -> list[int]:
+        """The processes that ran a task, wait for the first."""
+        path = self.folder / f"{name}.pids"
+        wait_for(path.exists, f"start of {name}")
+        return [int(line) for line in path.read_text().split()]
+
+    def release(self, name: str) -> None:
+        """Let `hold(name)` return."""
+        (self.folder / f"{name}.go").touch()
+
+    def ended(self, seconds: float = 60.0) -> list[tuple[str, int]]:
+        """Wait until every row is final."""
+        final = {"completed", "discarded", "cancelled"}
+        return wait_for(
+            lambda: (rows := self.rows()) and {state for state, _ in rows} <= final and rows,
+            "the end of all rows",
+            seconds,
+        )
+
+    def worker(
+        self, *arguments: str, env: Mapping[str, str] | None = None
+    ) -> AbstractContextManager[WorkerProcess]:
+        """Start a worker on it."""
+        return worker(self.folder, *arguments, env={**self.env, **(env or {})})
+
+
+@pytest.fixture
+def site(tmp_path: Path, database_url: str) -> Site:
+    """An application on each database."""
+    return Site(tmp_path, database_url)
+
+
+@pytest.fixture
+def postgres_site(tmp_path: Path, postgres_url: str) -> Site:
+    """An application on Postgres."""
+    return Site(tmp_path, postgres_url)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process exists and has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_prefork_is_the_default(site: Site) -> None:
+    """Rows 15.2, 11.15. Tasks run in children; a limit of one task each gives each its own."""
+    site.send("[pid.delay() for _ in range(5)]")
+    with site.worker("-c", "2", "--max-tasks-per-child", "1") as process:
+        assert site.ended() == [("completed", 1)] * 5
+        pids = {metadata["output"] for metadata, _ in site.results()}
+        process.signal(signal.SIGTERM)
+        assert process.exit_code() == 0
+    assert len(pids) == 5
+    assert process.process.pid not in pids
+    assert "prefork, 2 at once" in process.log.read_text()
+
+
+def test_a_child_that_dies_costs_its_own_task(site: Site) -> None:
+    """Open case O02. Row 11.4. It runs again, and others once; the worker goes on."""
+    site.send("die.delay('a')", "[pid.delay() for _ in range(20)]")
+    with site.worker("-c", "1"):
+        wait_for(lambda: len(site.pids("a")) >= 3, "three losses")
+        wait_for(lambda: site.rows()[1:] == [("completed", 1)] * 20, "the others")
+        assert len(set(site.pids("a"))) == len(site.pids("a"))
+
+
+def test_a_poison_task_ends(site: Site) -> None:
+    """Open case O02. At the limit of attempts it fails, and says how often it was lost."""
+    site.send("die.delay('a')")
+    site.change("UPDATE river_job SET max_attempts = 3")
+    with site.worker("-c", "1"):
+        assert site.ended() == [("discarded", 3)]
+    assert len(site.pids("a")) == 3
+    [(metadata, errors)] = site.results()
+    assert metadata["python_task_exception"]["exc_type"] == "WorkerLostError"
+    assert "signal 9 (SIGKILL)" in errors[-1]["error"]
+    assert "lost 3 times" in errors[-1]["error"]
+
+
+def test_a_task_that_must_not_run_twice(site: Site) -> None:
+    """Rows 2.14, 11.2. acks_late=False on purpose: the first loss is the end."""
+    site.send("die_once.delay('a')")
+    with site.worker("-c", "1"):
+        assert site.ended() == [("discarded", 1)]
+    [(metadata, errors)] = site.results()
+    assert metadata["python_task_exception"]["exc_type"] == "WorkerLostError"
+    assert "exit code 1" in errors[0]["error"]
+    assert len(site.pids("a")) == 1
+
+
+def test_a_lost_process_counts_as_a_retry(site: Site) -> None:
+    """Row 2.16. With retry_on_worker_lost and max_retries=2: three rows; then the rule for lost processes."""
+    site.send("die_and_retry.delay('a')")
+    with site.worker("-c", "1"):
+        wait_for(lambda: len(set(site.pids("a"))) >= 3, "the third run")
+        rows = wait_for(lambda: len(rows := site.rows()) == 3 and rows, "the retries")
+    assert [state for state, _ in rows[:2]] == ["completed", "completed"]
+    assert [metadata["python_task_outcome"] for metadata, _ in site.results()[:2]] == ["retried"] * 2
+
+
+def test_exits_and_memory_errors_of_tasks_are_failures(site: Site) -> None:
+    """Rows 6.4, 6.5. The child of the first lives on, that of the second is replaced; the next task runs."""
+    site.send("pid.delay()", "leave.delay()", "pid.delay()", "starve.delay()", "pid.delay()")
+    with site.worker("-c", "1"):
+        assert [state for state, _ in site.ended()] == [
+            "completed",
+            "discarded",
+            "completed",
+            "discarded",
+            "completed",
+        ]
+    before, _, between, _, after = [metadata.get("output") for metadata, _ in site.results()]
+    assert before == between != after
+
+
+def test_a_soft_limit_can_be_caught(site: Site) -> None:
+    """Row 10.1. It ends a sleep; the task returns a value."""
+    site.send("polite.delay()")
+    with site.worker("-c", "1"):
+        assert site.ended() == [("completed", 1)]
+    assert site.results()[0][0]["output"] == "cleaned up"
+
+
+def test_a_hard_limit_kills_and_the_handlers_run(site: Site) -> None:
+    """Row 10.2. Also a task that hears nothing; on_failure and after_return run in the worker's process."""
+    site.send("stubborn.delay()", "pid.delay()")
+    with site.worker("-c", "1") as process:
+        assert site.ended() == [("discarded", 1), ("completed", 1)]
+        assert (site.folder / "failed").read_text() == f"TimeLimitExceeded(0.5) {process.process.pid}"
+        assert (site.folder / "returned").read_text() == "FAILURE TimeLimitExceeded(0.5)"
+        assert process.logged("Hard time limit (0.5s) exceeded for tasks.stubborn")
+    assert site.results()[0][0]["python_task_exception"]["exc_type"] == "TimeLimitExceeded"
+
+
+def test_limits_of_the_command_and_of_the_call(site: Site) -> None:
+    """Row 15.5. The command's limit holds where nothing else does; a soft one may be retried."""
+    site.send("compute.delay('a')", "retried.apply_async(('b',), soft_time_limit=0.3)")
+    with site.worker("-c", "2", "--time-limit", "1"):
+        rows = site.ended()
+    assert len(site.pids("b")) == 2
+    assert Counter(state for state, _ in rows) == {"discarded": 2, "completed": 1}
+    kinds = [metadata["python_task_exception"]["exc_type"] for metadata, _ in site.results()]
+    assert sorted(kinds) == ["SoftTimeLimitExceeded", "SoftTimeLimitExceeded", "TimeLimitExceeded"]
+
+
+def test_a_task_that_is_to_come_back_after_its_limit(site: Site) -> None:
+    """Open case O15. Row 11.3. acks_on_timeout=False: it runs again, with its attempt counted."""
+    site.send("slow.apply_async(('a',), time_limit=0.3)")
+    site.change("UPDATE river_job SET max_attempts = 2")
+    with site.worker("-c", "1"):
+        assert site.ended() == [("discarded", 2)]
+    assert len(site.pids("a")) == 2
+    assert site.results()[0][0]["python_task_exception"]["exc_type"] == "TimeLimitExceeded"
+
+
+def test_children_are_replaced_and_nothing_is_lost(site: Site) -> None:
+    """Open case O03. 53 tasks, one slot, five to a child: eleven children."""
+    site.send("[pid.delay() for _ in range(53)]")
+    with site.worker("-c", "1", "--max-tasks-per-child", "5"):
+        assert site.ended() == [("completed", 1)] * 53
+    counts = Counter(metadata["output"] for metadata, _ in site.results())
+    assert len(counts) == 11
+    assert max(counts.values()) == 5
+
+
+def test_a_memory_limit_below_the_application_itself(site: Site) -> None:
+    """Open case O03. The worker holds more than the limit, and no child is replaced for that."""
+    site.send("[pid.delay() for _ in range(10)]")
+    with site.worker("-c", "1", "--max-memory-per-child", "12000"):
+        assert site.ended() == [("completed", 1)] * 10
+    assert len({metadata["output"] for metadata, _ in site.results()}) == 1
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGQUIT], [signal.SIGINT, signal.SIGINT]])
+def test_a_cold_stop_kills_children(site: Site, signals: list[signal.Signals]) -> None:
+    """Rows 11.9, 15.15. The rows are available at once, with their attempts."""
+    site.send("compute.delay('a')", "hold.delay('b')")
+    with site.worker("-c", "2") as process:
+        pids = [*site.pids("a"), *site.pids("b")]
+        for number in signals:
+            process.signal(number)
+            process.wait_logged("stopping")
+        assert process.exit_code() == 1
+    assert site.rows() == [("available", 0)] * 2
+    assert not any(is_alive(pid) for pid in pids)
+
+
+def test_a_warm_stop_waits(site: Site) -> None:
+    """Rows 11.8, 15.15. TERM to the whole group, as a supervisor sends it: children finish their tasks."""
+    site.send("hold.delay('a')")
+    with site.worker("-c", "2") as process:
+        [child] = site.pids("a")
+        os.kill(child, signal.SIGTERM)
+        os.kill(child, signal.SIGINT)
+        process.signal(signal.SIGTERM)
+        process.wait_logged("stopping")
+        site.release("a")
+        assert process.exit_code() == 0
+    assert site.rows() == [("completed", 1)]
+
+
+def test_a_soft_stop_has_a_deadline(site: Site) -> None:
+    """Open case O20. QUIT, here by TERM: tasks have so long to finish, then their rows are free."""
+    (site.folder / "tasks.py").write_text(TASKS + "\napp.conf.worker_soft_shutdown_timeout = 1.5\n")
+    site.send("hold.delay('a')", "hold.delay('b')")
+    with site.worker("-c", "2", env={"REMAP_SIGTERM": "SIGQUIT"}) as process:
+        site.pids("a"), site.pids("b")
+        process.signal(signal.SIGTERM)
+        process.wait_logged("are interrupted in 1.5 s")
+        site.release("a")
+        assert process.exit_code() == 1
+    assert site.rows() == [("completed", 1), ("available", 0)]
+
+
+def test_a_cancellation_is_heard_while_draining(site: Site) -> None:
+    """Open case O20. The mark of any client reaches a worker that stops."""
+    site.send("hold.delay('a')")
+    with site.worker("-c", "1") as process:
+        site.pids("a")
+        process.signal(signal.SIGTERM)
+        process.wait_logged("stopping")
+        site.send("app.runtime.client.job_cancel(1)")
+        process.wait_logged("was cancelled from outside")
+        site.release("a")
+        assert process.exit_code() == 0
+
+
+def test_children_end_with_a_killed_worker(site: Site) -> None:
+    """No child works on for a worker that is gone."""
+    site.send("hold.delay('a')")
+    with site.worker("-c", "2") as process:
+        [child] = site.pids("a")
+        process.process.kill()
+        process.process.wait()
+        wait_for(lambda: not is_alive(child), "the end of the child")
+        others = subprocess.run(
+            ["pgrep", "-f", str(site.folder)], capture_output=True, text=True, check=False
+        ).stdout
+        assert others == ""
+
+
+def test_a_suspended_worker_goes_on(postgres_site: Site) -> None:
+    """A task that ends while the parent is stopped is completed once, when it runs again."""
+    site = postgres_site
+    site.send("hold.delay('a')")
+    with site.worker("-c", "1") as process:
+        site.pids("a")
+        process.process.send_signal(signal.SIGSTOP)
+        site.release("a")
+        time.sleep(1)  # the parent is to miss something; nothing is assumed to happen within it
+        process.process.send_signal(signal.SIGCONT)
+        assert site.ended() == [("completed", 1)]
+    assert len(site.pids("a")) == 1
+
+
+def test_the_stacks_of_threads(site: Site) -> None:
+    """Row 15.15. USR1 shows what each thread does."""
+    with site.worker("-c", "1") as process:
+        process.wait_logged("prefork")
+        process.signal(signal.SIGUSR1)
+        process.wait_logged("Current thread")
+        process.signal(signal.SIGTERM)
+        assert process.exit_code() == 0
+
+
+def test_what_tasks_do_works_in_children(site: Site) -> None:
+    """Rows 2.29, 4.6. Coroutines, results, states, calls and exceptions that cannot be pickled."""
+    site.send("awaits.delay(7)", "sends.delay()", "fails.delay()", "progress.delay('p')")
+    with site.worker("-c", "2"):
+        [child] = site.pids("p")
+        metadata = site.results()[3][0]
+        assert str(child) in json.dumps(metadata)
+        assert "HALF" in json.dumps(metadata)
+        site.release("p")
+        rows = site.ended()
+    assert Counter(rows) == {("completed", 1): 4, ("discarded", 1): 1}
+    (awaited, _), _, (_, errors), *_ = site.results()
+    assert awaited["output"][0] == 7
+    assert "Local('broken')" in errors[0]["error"]
+
+
+@pytest.mark.parametrize("pool", ["threads", "solo"])
+def test_limits_and_coroutines_in_the_other_pools(site: Site, pool: str) -> None:
+    """Open case O21. Rows 10.1, 10.2, 2.29. The hard limit is recorded; a thread's slot is filled again."""
+    site.send("awaits.delay(1)", "stubborn.delay()", *(["pid.delay()"] if pool == "threads" else []))
+    with site.worker("-P", pool, "-c", "1") as process:
+        rows = site.ended()
+        assert [state for state, _ in rows][:2] == ["completed", "discarded"]
+        process.process.kill()
+    assert site.results()[1][0]["python_task_exception"]["exc_type"] == "TimeLimitExceeded"
+
+
+@pytest.mark.parametrize("pool", ["solo", "threads", "prefork", "gevent"])
+def test_each_pool_works_or_says_why_not(site: Site, pool: str) -> None:
+    """Open case O21. Twenty tasks, or one clear line."""
+    if pool == "gevent":
+        ran = run("-A", "tasks", "worker", "-P", pool, cwd=site.folder, env=site.env)
+        assert ran.code == 2
+        assert "use -P threads" in ran.stderr
+        return
+    site.send("[pid.delay() for _ in range(20)]")
+    with site.worker("-P", pool) as process:
+        assert site.ended() == [("completed", 1)] * 20
+        process.signal(signal.SIGTERM)
+        assert process.exit_code() == 0
+
+
+def test_connections_are_not_shared_with_children(postgres_site: Site) -> None:
+    """Open case O17. Queries at import, by our client and by a driver; no child uses what they opened."""
+    site = postgres_site
+    opened = """
+import psycopg
+EARLY = psycopg.connect(os.environ["RIVER_DATABASE_URL"])
+EARLY.execute("SELECT 1")
+app.runtime.client.job_list()
+
+
+@app.task
+def sends_and_asks():
+    pid.delay()
+    with app.runtime.driver.connect() as connection:
+        from river_core.db.statement import Statement
+        [[number]] = connection.fetch(Statement("pid", "SELECT pg_backend_pid()", {}))
+    return [os.getpid(), number]
+"""
+    (site.folder / "tasks.py").write_text(TASKS + opened)
+    site.send("[sends_and_asks.delay() for _ in range(200)]")
+    with site.worker("-c", "4") as process:
+        site.ended()
+        assert process.logged("were open before child processes were made")
+    pairs = {
+        tuple(metadata["output"]) for metadata, _ in site.results() if isinstance(metadata["output"], list)
+    }
+    assert len({child for child, _ in pairs}) == 4
+    assert len({backend for _, backend in pairs}) == len(pairs)
+
+
+def test_autoscale(site: Site) -> None:
+    """Row 15.7. Ten slow tasks run at once, and one child is there before."""
+    site.send("pid.delay()")
+    with site.worker("--autoscale", "6,1"):
+        site.ended()
+        site.send("[hold.delay('a') for _ in range(6)]")
+        wait_for(lambda: len(set(site.pids("a"))) == 6, "six at once")
+        site.release("a")
+        assert site.ended() == [("completed", 1)] * 7
