@@ -154,7 +154,7 @@ class ResultSet(ResultBase):
     ) -> Any:
         """Wait for all and return their values in the order of the members.
 
-        With `callback` each is handed to it, as id and value, and nothing is returned. The first failure
+        With `callback` each is handed to it, as id and value, as it ends, and nothing is returned. The first failure
         is raised as soon as it is known, the others go on; with `propagate=False` exceptions are values.
         Raises TimeoutError after `timeout` seconds, RuntimeError inside a task.
         """
@@ -228,12 +228,25 @@ class ResultSet(ResultBase):
         """As `get`."""
         if disable_sync_subtasks:
             assert_will_not_block()
-        self._wait(timeout, interval, on_interval, on_message, propagate)
         options = {"propagate": propagate, "disable_sync_subtasks": disable_sync_subtasks}
+        told: set[int] = set()
+
+        def ended(task: AsyncResult[Any]) -> None:
+            if on_message is not None:
+                on_message(task._get_task_meta())
+            if propagate and task.state in states.PROPAGATE_STATES:
+                task.maybe_throw()
+            if callback is not None and id(task) in members:
+                told.add(id(task))
+                callback(task.id, task.get(**options))
+
+        members = {id(result) for result in self.results}
+        self._wait(timeout, interval, on_interval, ended)
         if callback is None:
             return [result.get(**options) for result in self.results]
         for result in self.results:
-            callback(result.id, result.get(**options))
+            if id(result) not in told:
+                callback(result.id, result.get(**options))
         return None
 
     def _wait(
@@ -241,18 +254,10 @@ class ResultSet(ResultBase):
         timeout: float | None,
         interval: float,
         on_interval: Callable[[], Any] | None,
-        on_message: Callable[[Meta], Any] | None = None,
-        propagate: bool = False,
+        ended: Callable[[AsyncResult[Any]], None],
     ) -> None:
-        """Wait for all single tasks together; with `propagate` only until one of them has failed."""
+        """Wait for all single tasks together, and tell of each as it ends."""
         tasks = [task for task in self._tasks() if not task.ignored]
-
-        def ended(task: AsyncResult[Any]) -> None:
-            if on_message is not None:
-                on_message(task._get_task_meta())
-            if propagate and task.state in states.PROPAGATE_STATES:
-                task.maybe_throw()
-
         open_ends = [task for task in tasks if task._cache is None]
         for task in tasks:
             if task._cache is not None:
@@ -269,7 +274,12 @@ class ResultSet(ResultBase):
         on_interval: Callable[[], Any] | None = None,
     ) -> Iterator[tuple[str, Any]]:
         """Wait for all and give id and facts of each; of a group among them its list of results."""
-        self._wait(timeout, interval, on_interval, on_message)
+
+        def ended(task: AsyncResult[Any]) -> None:
+            if on_message is not None:
+                on_message(task._get_task_meta())
+
+        self._wait(timeout, interval, on_interval, ended)
         return iter([(result.id, _facts(result)) for result in self.results])
 
     def then(

@@ -131,7 +131,7 @@ def test_callbacks_take_the_values(app: Celery, working: Working, echo: Any) -> 
             timeout=TIMEOUT, callback=lambda *pair: seen.append(pair), on_message=lambda m: heard.append(m)
         )
     assert given is None
-    assert seen == [(member.id, member.result) for member in group]
+    assert sorted(seen) == sorted((member.id, member.result) for member in group)
     assert sorted(meta["result"] for meta in heard) == [1, 2]
     with pytest.raises(ImproperlyConfigured):
         group.join(on_message=heard.append)
