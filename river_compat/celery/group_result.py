@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import _state
-from river_compat.celery.result_set import ResultSet, _ids
+from river_compat.celery.result_members import ids_of
+from river_compat.celery.result_set import ResultSet
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
@@ -86,4 +87,4 @@ class GroupResult(ResultSet):
 
     def __repr__(self) -> str:
         """Show the id and those of the results."""
-        return f"<{type(self).__name__}: {self.id} [{_ids(self.results)}]>"
+        return f"<{type(self).__name__}: {self.id} [{ids_of(self.results)}]>"

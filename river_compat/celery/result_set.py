@@ -3,141 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from river_compat.celery import _state, states
+from river_compat.celery import states
 from river_compat.celery.async_result import AsyncResult
-from river_compat.celery.eager_result import EagerResult
 from river_compat.celery.exceptions import ImproperlyConfigured
 from river_compat.celery.joining import assert_will_not_block
-from river_compat.celery.result_base import ResultBase
+from river_compat.celery.result_members import Members
 from river_compat.celery.result_promise import Promise
 from river_compat.celery.result_waiting import wait_for
 
 if TYPE_CHECKING:
-    from river_compat.celery.app.base import Celery
     from river_compat.celery.row_meta import Meta
 
 
-class ResultSet(ResultBase):
+class ResultSet(Members):
     """Several results. Members may be results of tasks, eager ones, and groups."""
-
-    _app: Any = None
-
-    def __init__(
-        self, results: Iterable[Any] | None = None, app: Celery | None = None, **kwargs: Any
-    ) -> None:
-        """Take the results; the application is that of the first one unless it is given."""
-        self._app = app or self._app
-        self.results: list[Any] = results if isinstance(results, list) else list(results or ())
-
-    @property
-    def app(self) -> Any:
-        """The application of the first member, or the current one."""
-        if self._app is None:
-            self._app = self.results[0].app if self.results else _state.get_current_app()
-        return self._app
-
-    @app.setter
-    def app(self, app: Celery) -> None:
-        self._app = app
-
-    @property
-    def backend(self) -> Any:
-        """The backend of the application."""
-        return self.app.backend
-
-    @property
-    def supports_native_join(self) -> bool | None:
-        """Whether members are read together; None for an empty set."""
-        return self.results[0].supports_native_join if self.results else None
-
-    # -- members
-
-    def add(self, result: Any) -> None:
-        """Add a result, unless it is a member."""
-        if result not in self.results:
-            self.results.append(result)
-
-    def remove(self, result: Any) -> None:
-        """Remove a member, given as result or id; raises KeyError for another one."""
-        try:
-            self.results.remove(result)
-        except ValueError:
-            raise KeyError(result) from None
-
-    def discard(self, result: Any) -> None:
-        """Remove a member, given as result or id; another one is left alone."""
-        if result in self.results:
-            self.results.remove(result)
-
-    def update(self, results: Iterable[Any]) -> None:
-        """Add those that are no members."""
-        for result in results:
-            self.add(result)
-
-    def clear(self) -> None:
-        """Remove all members."""
-        self.results[:] = []
-
-    def _tasks(self) -> list[AsyncResult[Any]]:
-        """Return the results of single tasks, those of groups in groups too."""
-        found: list[AsyncResult[Any]] = []
-        for result in self.results:
-            if isinstance(result, ResultSet):
-                found.extend(result._tasks())
-            elif isinstance(result, AsyncResult) and not isinstance(result, EagerResult):
-                found.append(result)
-        return found
-
-    @contextmanager
-    def _read_together(self) -> Iterator[None]:
-        """Let all members answer from one query while the block runs."""
-        asked = [task for task in self._tasks() if task._cache is None]
-        for task, meta in self.backend.read_many(asked) if asked else ():
-            task.glance(meta)
-        try:
-            yield
-        finally:
-            for task in asked:
-                task.glance(None)
-
-    # -- states
-
-    def successful(self) -> bool:
-        """Whether all have ended well."""
-        with self._read_together():
-            return all(result.successful() for result in self.results)
-
-    def failed(self) -> bool:
-        """Whether any has failed."""
-        with self._read_together():
-            return any(result.failed() for result in self.results)
-
-    def waiting(self) -> bool:
-        """Whether any has not ended."""
-        with self._read_together():
-            return any(not result.ready() for result in self.results)
-
-    def ready(self) -> bool:
-        """Whether all have ended."""
-        with self._read_together():
-            return all(result.ready() for result in self.results)
-
-    def completed_count(self) -> int:
-        """Return how many have ended well."""
-        with self._read_together():
-            return sum(int(result.successful()) for result in self.results)
-
-    def maybe_throw(self, callback: Callable[[str, Any], Any] | None = None, propagate: bool = True) -> None:
-        """Raise the exception of the first member that failed."""
-        with self._read_together():
-            for result in self.results:
-                result.maybe_throw(callback=callback, propagate=propagate)
-
-    maybe_reraise = maybe_throw
 
     # -- values
 
@@ -154,8 +36,9 @@ class ResultSet(ResultBase):
     ) -> Any:
         """Wait for all and return their values in the order of the members.
 
-        With `callback` each is handed to it, as id and value, as it ends, and nothing is returned. The first failure
-        is raised as soon as it is known, the others go on; with `propagate=False` exceptions are values.
+        With `callback` each is handed to it, as id and value, as it ends, and nothing is returned. The
+        first failure is raised as soon as it is known, the others go on; with `propagate=False` exceptions
+        are values.
         Raises TimeoutError after `timeout` seconds, RuntimeError inside a task.
         """
         join = self.join_native if self.supports_native_join else self.join
@@ -228,7 +111,7 @@ class ResultSet(ResultBase):
         """As `get`."""
         if disable_sync_subtasks:
             assert_will_not_block()
-        options = {"propagate": propagate, "disable_sync_subtasks": disable_sync_subtasks}
+        options: dict[str, Any] = {"propagate": propagate, "disable_sync_subtasks": disable_sync_subtasks}
         told: set[int] = set()
 
         def ended(task: AsyncResult[Any]) -> None:
@@ -312,36 +195,6 @@ class ResultSet(ResultBase):
             reply=wait,
             timeout=timeout,
         )
-
-    # -- being a sequence
-
-    def __iter__(self) -> Iterator[Any]:
-        """Iterate over the members."""
-        return iter(self.results)
-
-    def __getitem__(self, index: Any) -> Any:
-        """Return the member at a place."""
-        return self.results[index]
-
-    def __len__(self) -> int:
-        """Return how many members there are."""
-        return len(self.results)
-
-    def __eq__(self, other: object) -> bool:
-        """Be equal to a set of equal members in the same order."""
-        return other.results == self.results if isinstance(other, ResultSet) else NotImplemented
-
-    def __hash__(self) -> int:
-        """Raise TypeError: members come and go."""
-        raise TypeError(f"a {type(self).__name__} cannot be hashed")
-
-    def __repr__(self) -> str:
-        """Show the ids of the members."""
-        return f"<{type(self).__name__}: [{_ids(self.results)}]>"
-
-
-def _ids(results: Sequence[Any]) -> str:
-    return ", ".join(str(result.id) for result in results)
 
 
 def _facts(result: Any) -> Any:
