@@ -232,7 +232,13 @@ class Celery(Configuration, Declaring, Connections):
     # -- sending and results
 
     def send_task(self, name: str, args: Any = None, kwargs: Any = None, **options: Any) -> AsyncResult[Any]:
-        """Send a task by name, whether or not it is registered here; options as for `apply_async`."""
+        """Send a task by name, whether or not it is registered here; options as for `apply_async`.
+
+        Every call of a task ends here, with the task as `task_type` and its options among the others.
+        """
+        task = options.pop("task_type", None)
+        if task is not None:
+            return send(self, name, args, kwargs, task, options)
         if self.conf.task_always_eager:
             warnings.warn(AlwaysEagerIgnored("send_task ignores task_always_eager"), stacklevel=2)
         task = self._tasks.get(name)

@@ -97,7 +97,7 @@ def add_chord_task(app: Celery) -> Any:
 
     @app.task(name="celery.chord", shared=False, lazy=False)
     def chord(header: Any, body: Any, partial_args: Any = (), **options: Any) -> Any:
-        return app.canvas.chord(header, app=app).apply_async(partial_args or (), body=body, **options)
+        return app.canvas.chord(header, body, app=app).apply_async(partial_args or (), **options)
 
     return chord
 

@@ -48,6 +48,7 @@ _TYPES_WITHOUT_DEFAULT = {
         (
             "task_default_priority",
             "task_queue_max_priority",
+            "broker_port",
             "worker_concurrency",
             "worker_eta_task_limit",
             "worker_max_memory_per_child",

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from river_compat.celery.app.models import OPTIONS as MODEL_OPTIONS
+from river_compat.celery.app.models import ModelRules, with_models
 from river_compat.celery.exceptions import DuplicateTaskNameWarning, unsupported
 
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ REFUSED_OPTIONS: dict[str, str] = {
     "Strategy": "use the handlers on_failure, on_success and after_return of the task",
     "backend": "results are in the task's own row; leave the option out",
     "compression": "the database compresses large values by itself; leave the option out",
-    "pydantic": _NOT_YET,
     "rate_limit": _NOT_YET,
 }
 
@@ -86,10 +87,16 @@ def make_task(
     Options become attributes of the class. Raises UnsupportedFeature.
     """
     refuse_generators(name, function)
+    run = function
+    if options.get("pydantic"):
+        rules = ModelRules(app, name, function, bind, options)
+        run = with_models(rules)
+        options = {**options, "_dump_arguments": staticmethod(rules.dumped_arguments)}
+    options = {key: value for key, value in options.items() if key not in MODEL_OPTIONS}
     attributes: dict[str, Any] = {
         "_app": app,
         "name": name,
-        "run": function if bind else staticmethod(function),
+        "run": run if bind else staticmethod(run),
         "__doc__": function.__doc__,
         "__module__": function.__module__,
         "__annotations__": getattr(function, "__annotations__", {}),

@@ -120,6 +120,6 @@ def prepare(routes: Any) -> list[Any]:
 
 
 def _prepared(item: Any) -> Any:
-    if isinstance(item, Mapping | list | tuple):
+    if isinstance(item, Mapping | list):
         return MapRoute(item)
     return mlazy(expand_router_string, item) if isinstance(item, str) else item

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Mapping
 from datetime import datetime
@@ -20,7 +21,7 @@ from river_compat.celery.exceptions import (
 )
 from river_compat.celery.request import Context
 from river_compat.celery.retries import OVERRIDE, merged_arguments
-from river_compat.celery.sending import send, task_options
+from river_compat.celery.sending import task_options
 from river_compat.celery.successor import Successor, raise_with_context, schedule
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
     """What the task itself says about `acks_late`, None where it says nothing."""
 
     _default_request: Context | None = None
+    _dump_arguments: Any = None
+    """Makes plain values of models among the arguments of a call, for tasks with `pydantic=True`."""
 
     if not TYPE_CHECKING:  # Task[[int], str] lists the types as they were given
         __class_getitem__ = classmethod(GenericAlias)
@@ -153,10 +156,28 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
         merged["shadow"] = shadow or self.shadow_name(args, kwargs, merged)
         if merged.get("ignore_result") is None:
             merged["ignore_result"] = self.ignore_result or None
+        if self._dump_arguments is not None:
+            serializer = merged.get("serializer") or app.conf.task_serializer
+            args, kwargs = self._dump_arguments(args, kwargs, serializer)
         if app.conf.task_always_eager:
             return apply_as_sent(self, args, kwargs, merged)
         merged.setdefault("result_cls", self.AsyncResult)
-        return send(app, self.name, args, kwargs, self, merged)
+        sent: AsyncResult[R] = app.send_task(self.name, args, kwargs, task_type=self, **merged)
+        return sent
+
+    async def aapply_async(
+        self, args: Any = None, kwargs: Mapping[str, Any] | None = None, **options: Any
+    ) -> AsyncResult[R]:
+        """Send the task from a coroutine, on a thread beside the event loop; takes what `apply_async` takes.
+
+        A transaction that is joined for synchronous code is joined; for that of an async session use
+        `river_core.AsyncClient`.
+        """
+        return await asyncio.to_thread(self.apply_async, args, kwargs, **options)
+
+    async def adelay(self, *args: P.args, **kwargs: P.kwargs) -> AsyncResult[R]:
+        """Send the task with these arguments from a coroutine."""
+        return await self.aapply_async(args, kwargs)
 
     def shadow_name(self, args: Any, kwargs: Any, options: Mapping[str, Any]) -> str | None:
         """Return another name for log lines; may be overridden."""
