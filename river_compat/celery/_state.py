@@ -117,6 +117,50 @@ def get_current_worker_frame() -> Frame | None:
     return frame
 
 
+class TaskStack:
+    """The running tasks, innermost last, for code that pushes one itself."""
+
+    def push(self, task: AnyTask) -> None:
+        """Make a task the current one."""
+        from river_compat.celery.request import Context
+
+        push(Frame(task, Context(), entered=True, in_worker=False))
+
+    def pop(self) -> AnyTask | None:
+        """Return to the task before; returns the one that was current."""
+        task = get_current_task()
+        pop()
+        return task
+
+    @property
+    def top(self) -> AnyTask | None:
+        """The current task, or None."""
+        return get_current_task()
+
+
+class RequestStack:
+    """The requests of one task, innermost last."""
+
+    def __init__(self, task: AnyTask) -> None:
+        """Belong to a task."""
+        self._task = task
+
+    def push(self, request: Context) -> None:
+        """Let `task.request` be this one."""
+        push(Frame(self._task, request, entered=False, in_worker=False))
+
+    def pop(self) -> Context | None:
+        """Forget the innermost request and return it."""
+        request = self.top
+        pop_request(self._task)
+        return request
+
+    @property
+    def top(self) -> Context | None:
+        """The innermost request, or None."""
+        return top_request(self._task)
+
+
 def register_app(app: Celery) -> None:
     """Remember a new application for shared tasks."""
     _apps.all.add(app)
@@ -245,3 +289,4 @@ def join_allowed(allowed: bool) -> Iterator[None]:
 
 current_app: Any = Proxy(get_current_app)
 current_task: Any = Proxy(get_current_task)
+_task_stack = TaskStack()

@@ -23,10 +23,6 @@ PACKAGE = "river_compat.celery"
 NO_BROKER = "there is no broker; tasks are rows of the database"
 NO_PARTS = "this part of Celery does not exist here; leave it out"
 PERIODIC = f"{LATER}; let cron send each task with app.send_task(...)"
-SIGNALS = (
-    f"{LATER}; use the task's own handlers (before_start, on_success, on_failure, after_return), and run "
-    "what prepares the process where a task's module is imported"
-)
 ROWS = "results are in the tasks' own rows; leave it out"
 START = "start workers with the command `river-compat worker`"
 OPERATIONS = f"{LATER}; stop workers by signals, and read and cancel rows with river_core's Client"
@@ -69,7 +65,6 @@ APPLICATION: dict[str, str] = {
         ),
         NO_PARTS,
     ),
-    "log": "the worker sets logging up by worker_log_format and its like; use the standard library's logging",
     "set_as_current": "call app.set_current()",
     "setup_security": "signed messages do not exist here; restrict who may write to the database",
 }

@@ -56,6 +56,29 @@ DEFAULTS: dict[str, Any] = {
     "utc": None,
 }
 MESSAGE_FIELDS = frozenset({*DEFAULTS, "argsrepr", "compression", "kwargsrepr", "lang", "task"})
+_AS_OPTION = {
+    "task_id": "id",
+    "group_id": "group",
+    "link": "callbacks",
+    "link_error": "errbacks",
+    **{
+        name: name
+        for name in (
+            "root_id",
+            "parent_id",
+            "group_index",
+            "shadow",
+            "chord",
+            "chain",
+            "expires",
+            "headers",
+            "retries",
+            "reply_to",
+            "replaced_task_nesting",
+            "origin",
+        )
+    },
+}
 EMBEDDED = ("callbacks", "errbacks", "chain", "chord")
 
 
@@ -112,6 +135,21 @@ class Context:
         """Results of the tasks that this one has sent."""
         children: list[Any] = self.__dict__.setdefault("_children", [])
         return children
+
+    def as_execution_options(self) -> dict[str, Any]:
+        """Return the options of `apply_async` that make the same call again."""
+        hard, soft = self.timelimit or (None, None)
+        options = {name: getattr(self, field) for name, field in _AS_OPTION.items()}
+        options.update(time_limit=hard, soft_time_limit=soft)
+        names, stamps = self.stamped_headers, self.stamps
+        if names is not None and stamps is not None:
+            options["stamped_headers"] = names
+            options.update((name, stamps[name]) for name in names if stamps.get(name) is not None)
+        return options
+
+    def __dir__(self) -> list[str]:
+        """List the fields, set or not."""
+        return sorted({*super().__dir__(), *DEFAULTS})
 
     def effective_ignore_result(self, of_task: bool | None) -> bool:
         """Whether the result is dropped: as the call says, else as the task says."""

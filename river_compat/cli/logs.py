@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
@@ -42,6 +41,10 @@ class TextFormatter(logging.Formatter):
 class JsonFormatter(logging.Formatter):
     """One JSON object per line: time, level, logger, thread, message, then the facts."""
 
+    def __init__(self, fmt: str | None = None, use_color: bool = False, datefmt: str | None = None) -> None:
+        """Take what other formatters take; the format of JSON is always the same."""
+        super().__init__()
+
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; what JSON does not have is written as its text."""
         line = {
@@ -61,12 +64,6 @@ def configure_for_command(verbosity: int) -> None:
     """Log warnings to standard error, everything with `-v`, errors only with `-q`."""
     level = {-1: logging.ERROR, 0: logging.WARNING}.get(verbosity, logging.DEBUG)
     _configure(level, logging.StreamHandler(), TextFormatter())
-
-
-def configure_json(level: int, path: Path | None) -> None:
-    """Log JSON to a file, or to standard error."""
-    handler = logging.FileHandler(path, encoding="utf-8") if path else logging.StreamHandler()
-    _configure(level, handler, JsonFormatter())
 
 
 def _configure(level: int, handler: logging.Handler, formatter: logging.Formatter) -> None:

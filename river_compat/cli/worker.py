@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from river_compat.celery import Celery
-from river_compat.celery.app.log import level_number, setup_worker_logging
+from river_compat.celery.app.log import level_number
 from river_compat.celery.command import WorkerOptions, build_worker
 from river_compat.celery.exceptions import ImproperlyConfigured
 from river_compat.cli import logs
@@ -21,6 +21,7 @@ from river_compat.cli.boot import check_schema
 from river_compat.cli.celery_flags import accept_celery_flags, notice
 from river_compat.cli.invocation import Invocation, takes_invocation
 from river_compat.cli.notices import say_notices
+from river_compat.cli.worker_log import WorkerJsonFormatter
 from river_core import run_worker
 
 Command = Callable[..., Any]
@@ -135,10 +136,8 @@ def worker(
 def configure_logging(app: Celery, level_name: str, logfile: Path | None, log_format: str) -> None:
     """Log as the application's settings say, or as JSON."""
     level = level_number(level_name)
-    if log_format == "json":
-        logs.configure_json(level, logfile)
-    else:
-        setup_worker_logging(app.conf, level, str(logfile) if logfile else None)
+    shape: dict[str, Any] = {"formatter": WorkerJsonFormatter} if log_format == "json" else {}
+    app.log.setup(level, logfile, **shape)
 
 
 def expanded(hostname: str) -> str:

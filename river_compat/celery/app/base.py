@@ -16,6 +16,7 @@ from river_compat.celery.app import database, pickling
 from river_compat.celery.app.configuration import Configuration
 from river_compat.celery.app.connections import Connections
 from river_compat.celery.app.declaring import AnyTask, Declaring
+from river_compat.celery.app.log import Logging
 from river_compat.celery.app.modules import Discovery, Packages, import_task_modules
 from river_compat.celery.app.settings import Settings
 from river_compat.celery.async_result import AsyncResult
@@ -141,6 +142,11 @@ class Celery(Configuration, Declaring, Connections):
     ) -> None:
         """Close."""
         self.close()
+
+    @cached_property
+    def log(self) -> Logging:
+        """Sets logging up as the settings say."""
+        return Logging(self)
 
     @property
     def current_task(self) -> AnyTask | None:

@@ -117,6 +117,11 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
             self._default_request = Context()
         return self._default_request
 
+    @property
+    def request_stack(self) -> _state.RequestStack:
+        """The requests of this task, innermost last."""
+        return _state.RequestStack(self)
+
     def push_request(self, *args: Any, **kwargs: Any) -> None:
         """Make up a request, for tests."""
         _state.push(_state.Frame(self, Context(*args, **kwargs), entered=False, in_worker=False))

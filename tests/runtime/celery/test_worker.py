@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from river_compat.celery import Celery, current_app, current_task, shared_task
-from river_compat.celery.app.log import TaskFormatter, setup_worker_logging
+from river_compat.celery.app.log import Logging, TaskFormatter
 from river_compat.celery.command import WorkerOptions, build_worker, concurrency, pool_name, worked_queues
 from river_compat.celery.exceptions import (
     ImproperlyConfigured,
@@ -197,11 +197,13 @@ def test_log_lines_are_celerys(app: Celery, working: Working, caplog: pytest.Log
 
 
 @pytest.fixture
-def kept_logging() -> Iterator[None]:
-    """The root and task loggers as they were."""
+def kept_logging(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The root and task loggers as they were; logging is not set up."""
+    monkeypatch.setattr(Logging, "_setup", False)
     loggers = [logging.getLogger(), logging.getLogger("celery.task")]
     before = [(logger, list(logger.handlers), logger.level, logger.propagate) for logger in loggers]
     yield
+    logging.captureWarnings(False)
     for logger, handlers, level, propagate in before:
         for handler in set(logger.handlers) - set(handlers):
             handler.close()
@@ -215,7 +217,7 @@ def test_the_workers_log_names_the_task(
     path = tmp_path / "worker.log"
     logger = get_task_logger("some.tasks")
     work = app.task(lambda: logger.info("inside"), name="proj.work", shared=False)
-    setup_worker_logging(app.conf, logging.INFO, str(path))
+    app.log.setup(logging.INFO, str(path))
     with working():
         work.apply_async(task_id="the-id").get(timeout=TIMEOUT)
     text = path.read_text()

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import worker
-from river_compat.celery.app.log import setup_worker_logging
 from river_compat.celery.contrib.testing.tasks import ping
 from river_compat.celery.result import allow_join_result
 from river_compat.celery.utils.dispatch import Signal
@@ -95,7 +94,8 @@ def setup_app_for_worker(app: Celery, loglevel: str | int, logfile: str | None) 
     app.set_current()
     app.set_default()
     if loglevel and not app.__dict__.get("logging_is_set_up"):
-        setup_worker_logging(app.conf, loglevel if isinstance(loglevel, int) else loglevel.upper(), logfile)
+        app.log.already_setup = False
+        app.log.setup(loglevel, logfile)
 
 
 @contextmanager
