@@ -90,8 +90,8 @@ def apply(
 
 
 def _store(task: Task[..., Any], request: Context, ending: Any) -> None:
-    """Store the end of a run, too, with `task_store_eager_result`; raises kombu's OperationalError."""
-    if not task.app.conf.task_store_eager_result or request.ignore_result:
+    """Store the end of a run where the task has `store_eager_result`; raises kombu's OperationalError."""
+    if not task.store_eager_result or request.ignore_result:
         return
     if ending.state in states.ALL_STATES:
         trace = ending.einfo.traceback if ending.einfo is not None else None

@@ -183,14 +183,15 @@ def test_only_ignored_results_can_be_deleted(app: Celery) -> None:
 
 def test_eager_results_are_stored_if_wanted(app: Celery) -> None:
     """With their exceptions, and the arguments of the call."""
+    app.conf.task_store_eager_result = True
 
     @app.task(shared=False)
     def divide(x, y):
         return x / y
 
     app.conf.task_always_eager = True
-    divide.delay(4, 2)
-    app.conf.task_store_eager_result = True
+    plain = app.task(lambda: 1, name="plain", shared=False, store_eager_result=False)
+    assert not app.AsyncResult(plain.delay().id).exists()
     good, bad = divide.delay(4, y=2), divide.delay(4, 0)
     assert app.AsyncResult(good.id).get(timeout=0) == 2
     stored = app.AsyncResult(bad.id)
