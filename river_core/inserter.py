@@ -78,14 +78,16 @@ class Inserter:
         """Insert on a borrowed connection, whose commit or rollback nobody tells of.
 
         The limiter counts here, too, as River's does: notifications of many small transactions would make
-        their commits wait for each other. What it holds back is found by the poll, or told a moment later.
+        their commits wait for each other. What it holds back is found by the poll, or told a moment later on
+        a connection of our own; where there is none yet, none is opened for that, and nothing is held back.
         """
         context = self._context
-        told: list[str] = []
 
         def notify(last: Rows) -> list[str]:
             available = available_queues(last)
-            told.extend(context.limiter.allowed_queues(available))
+            if context.trailing is not None and not self._driver.is_connected:
+                return available
+            told = context.limiter.allowed_queues(available)
             self._announce_later(available, told)
             return told
 

@@ -18,10 +18,15 @@ from river_core.drivers.psycopg import PsycopgDriver
 from river_core.drivers.sqlite import SqliteDriver
 from river_core.drivers.sqlite_errors import SQLITE_ERRORS
 from river_core.errors import ConfigurationError
+from river_core.inserting import InsertNotifyLimiter
 from river_core.parity import Parity
 
 MAX_POOLED = 9
 """The suite allows ten connections; the tenth is the worker's listener."""
+
+
+COOLDOWN_SECONDS = 0.001
+"""What the reference has between two fetches, and so between two notifications of inserts."""
 
 
 class Database:
@@ -50,7 +55,9 @@ class Database:
     def client(self, schema: str) -> Client:
         """Return the client of a schema, which inserts and manages jobs as Go does."""
         if schema not in self._clients:
-            self._clients[schema] = Client(self.driver(schema), parity=Parity.GO)
+            self._clients[schema] = Client(
+                self.driver(schema), parity=Parity.GO, limiter=InsertNotifyLimiter(COOLDOWN_SECONDS)
+            )
         return self._clients[schema]
 
     def forget_plans(self) -> None:

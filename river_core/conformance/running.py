@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from river_core.conformance.barriers import Barriers
 from river_core.conformance.behaviours import EchoTask
+from river_core.conformance.database import COOLDOWN_SECONDS
 from river_core.conformance.failures import invalid_params, rejected
 from river_core.conformance.observed import Observed
 from river_core.conformance.params import Start, WorkerKind
@@ -26,7 +27,6 @@ from river_core.worker.worker import Worker
 
 STOP_SECONDS = 8.0
 """The contract allows 10 for a stop."""
-COOLDOWN_SECONDS = 0.001
 MAX_WORKERS_DEFAULT = 4
 POLL_DEFAULT_MS = 1000
 HOUR_SECONDS = 3600.0

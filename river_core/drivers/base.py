@@ -117,6 +117,11 @@ class Driver(Protocol):
         """
         ...
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether connections of our own are open; a program that only lends its own may want none."""
+        ...
+
     def listen(self, topics: Sequence[str]) -> Listener:
         """Open a listener for bare topics such as `river_insert`; raises OperationalError."""
         ...

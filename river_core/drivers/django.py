@@ -115,6 +115,11 @@ class DjangoDriver:
             self._learned.learn(adopted.fetch_unseen)
         return adopted
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether connections of our own are open, besides Django's."""
+        return self._own is not None and self._own.is_connected
+
     def listen(self, topics: Sequence[str]) -> Listener:
         """Open a listener of our own; raises ConfigurationError for a database in memory."""
         return self._driver().listen(topics)

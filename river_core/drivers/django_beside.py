@@ -58,6 +58,11 @@ class BesideDjango:
         """Adopt a connection, as the driver does."""
         return self._driver.adopt(raw)
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether the driver has connections of its own open."""
+        return self._driver.is_connected
+
     def listen(self, topics: Sequence[str]) -> Listener:
         """Open a listener of the driver."""
         return self._driver.listen(topics)

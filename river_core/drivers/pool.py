@@ -106,6 +106,11 @@ class Pool(Generic[C, L]):
         for connection, _ in idle:
             self._close(connection)
 
+    @property
+    def is_used(self) -> bool:
+        """Whether connections are kept open for the next borrower."""
+        return bool(self._current().idle)
+
     def _new_generation(self) -> _Generation[C]:
         return _Generation(os.getpid(), threading.BoundedSemaphore(self._max_size))
 

@@ -193,6 +193,11 @@ class PsycopgDriver:
         self.learned.learn(adopted.fetch)
         return adopted
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether connections of our own are open."""
+        return self._pool.is_used
+
     def listen(self, topics: Sequence[str]) -> PsycopgListener:
         """Open a connection that hears `topics`; raises OperationalError, also where nothing notifies."""
         raw = self._connected(self._listen_conninfo)

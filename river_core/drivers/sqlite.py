@@ -157,6 +157,11 @@ class SqliteDriver:
                 "of our own"
             )
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether connections of our own are open."""
+        return self._pool.is_used
+
     def listen(self, topics: Sequence[str]) -> SqliteListener:
         """Open a connection that hears `topics`; raises DatabaseError where River's schema is missing."""
         return SqliteListener(self._open(), self._sql, topics)

@@ -44,6 +44,11 @@ class BoundDriver:
         """As the driver does."""
         return self._driver.adopt(raw)
 
+    @property
+    def is_connected(self) -> bool:
+        """No: there is only the test's."""
+        return False
+
     def listen(self, topics: Sequence[str]) -> Listener:
         """Refuse: a transaction hears nothing before its end."""
         raise ConfigurationError("nothing can be listened to in the transaction of a test")

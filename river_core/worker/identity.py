@@ -31,13 +31,12 @@ def client_id(hostname: str, now: datetime, marker: str) -> str:
 def marked_id(name: str, marker: str) -> str:
     """Return an id given by the user with a fresh nonce and the marker; two starts never share one.
 
-    Raises ConfigurationError for an empty name and for one that leaves no room within 100 characters.
+    The id has at most 100 characters, for which a long name is cut. Raises ConfigurationError for an empty
+    name and for one of more than 100 characters.
     """
-    suffix = f"_{secrets.token_hex(NONCE_BYTES)}{marker}"
-    longest = MAX_ID_CHARACTERS - len(suffix)
-    if not 1 <= len(name) <= longest:
+    if not 1 <= len(name) <= MAX_ID_CHARACTERS:
         raise ConfigurationError(
-            f"the id of a client must have 1 to {longest} characters, not {len(name)}: "
-            f"{suffix!r} is added to it"
+            f"the id of a client must have 1 to {MAX_ID_CHARACTERS} characters, not {len(name)}"
         )
-    return name + suffix
+    suffix = f"_{secrets.token_hex(NONCE_BYTES)}{marker}"
+    return name[: MAX_ID_CHARACTERS - len(suffix)] + suffix

@@ -50,7 +50,7 @@ class Worker(QueueCalls):
         self.registry = registry
         self.config = config
         self.events = EventBus()
-        self.limiter = InsertNotifyLimiter()
+        self.limiter = InsertNotifyLimiter(config.fetch_cooldown)
         self.client = Client(
             driver,
             registry=registry if len(registry) else None,

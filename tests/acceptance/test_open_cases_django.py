@@ -28,9 +28,11 @@ from django.db.models.signals import post_migrate
 
 
 def migrate_river(using, **_):
+    from contextlib import closing
     from river_core import Migrator
     from river_core.drivers.django import DjangoDriver
-    Migrator(DjangoDriver(using)).migrate_up()
+    with closing(DjangoDriver(using)) as driver:
+        Migrator(driver).migrate_up()
 
 
 class Shop(AppConfig):

@@ -37,9 +37,10 @@ def test_two_starts_never_share_an_id() -> None:
     assert re.fullmatch(r"mine_[0-9a-f]{8}_pyp", marked_id("mine", POLL_ONLY))
 
 
-def test_an_id_that_leaves_no_room_is_refused() -> None:
-    """Checklist 152. 87 characters fit, 88 and none do not."""
-    assert len(marked_id("n" * 87, LOCKED)) == 100
-    for name in ("n" * 88, ""):
+def test_a_name_has_rivers_limit() -> None:
+    """Checklist 152. 1 to 100 characters; what is added takes the place of the last ones."""
+    for length in (87, 88, 100):
+        assert len(marked_id("n" * length, LOCKED)) == 100
+    for name in ("n" * 101, ""):
         with pytest.raises(ConfigurationError, match=f"not {len(name)}"):
             marked_id(name, LOCKED)
