@@ -90,7 +90,7 @@ def row_of(message: Message, now: datetime) -> InsertParams:
         priority=message.priority,
         max_attempts=AT_MOST_ONCE_ATTEMPTS if message.at_most_once else MAX_ATTEMPTS_DEFAULT,
         scheduled_at=scheduled_at,
-        encoded_metadata=json.dumps(message.metadata) if message.metadata else "{}",
+        encoded_metadata=json.dumps(message.metadata, default=str) if message.metadata else "{}",
         links=message.links,
     )
 

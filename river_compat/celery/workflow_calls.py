@@ -102,7 +102,7 @@ def _stamps(options: Mapping[str, Any]) -> dict[str, Any]:
     names = options.get("stamped_headers")
     if not names:
         return {}
-    return {"stamped_headers": list(names), "stamps": {name: _listed(options.get(name)) for name in names}}
+    return {"stamped_headers": list(names), "stamps": {name: options.get(name) for name in names}}
 
 
 def _listed(value: Any) -> list[Any]:
@@ -111,8 +111,8 @@ def _listed(value: Any) -> list[Any]:
 
 def stamps_metadata(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata by which a task is found by its stamps."""
-    stamps = _stamps(options).get("stamps")
-    return {STAMPS: stamps} if stamps else {}
+    names = options.get("stamped_headers")
+    return {STAMPS: {name: _listed(options.get(name)) for name in names}} if names else {}
 
 
 def priority(app: Celery, step: Step, given: int | None) -> int | None:

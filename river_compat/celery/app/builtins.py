@@ -103,13 +103,22 @@ def add_chord_task(app: Celery) -> Any:
 
 
 def add_unlock_chord_task(app: Celery) -> Any:
-    """`celery.chord_unlock` is a name only."""
+    """`celery.chord_unlock` polls for the end of a chord: old brokers may hold some of its calls."""
 
-    @app.task(name="celery.chord_unlock", shared=False, lazy=False)
-    def unlock_chord(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG001 - takes what old messages hold
-        raise unsupported("the task celery.chord_unlock", _NOT_SENT)
+    def unlock_chord(task: Any, group_id: str, callback: Any, **options: Any) -> None:
+        from river_compat.celery.chord_unlock import unlock
 
-    return unlock_chord
+        unlock(app, task, group_id, callback, **options)
+
+    return app.task(
+        name="celery.chord_unlock",
+        shared=False,
+        lazy=False,
+        bind=True,
+        max_retries=None,
+        default_retry_delay=1,
+        ignore_result=True,
+    )(unlock_chord)
 
 
 def add_errbacks_task(app: Celery) -> Any:

@@ -127,9 +127,8 @@ class Composing:
         """Called last by `replace()`; may be overridden, and then called for what it does."""
         request = self.request
         if request.is_eager:
-            found = sig.apply()
             with _state.join_allowed(True):
-                return found.get()
+                return sig.apply().get()
         if request.__dict__.get("_row") is None:
             sig.delay()
             raise Ignore("Replaced by new task")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
@@ -12,6 +11,7 @@ from river_compat.celery.canvas import algebra, stamps
 from river_compat.celery.canvas.fields import Item
 from river_compat.celery.canvas.lazy import is_many, lazy
 from river_compat.celery.canvas.signature import Signature, linked, maybe_signature
+from river_compat.celery.utils.text import remove_repeating_from_task
 
 NAME = "celery.chain"
 
@@ -187,7 +187,9 @@ class _chain(Signature):  # noqa: N801 - Celery's name
         """Show the tasks with `|` between them."""
         if not self.tasks:
             return f"<{type(self).__name__}@{id(self):#x}: empty>"
-        return short_names(self.tasks[0]["task"], " | ".join(repr(task) for task in self.tasks))
+        return remove_repeating_from_task(
+            self.tasks[0]["task"], " | ".join(repr(task) for task in self.tasks)
+        )
 
 
 OF_CHAIN = ("task_id", "group_id", "group_index", "chord", "root_id", "parent_id", "link", "link_error")
@@ -276,13 +278,3 @@ def link_end(step: Any, callback: Any) -> None:
 def link_failure(step: Any, errback: Any) -> None:
     """Let an errback follow the failure of any part of a step."""
     step.link_error(errback)
-
-
-def short_names(task: str, text: str) -> str:
-    """Return a text in which the module of `task` stands only once."""
-    module = task.rpartition(".")[0]
-    if not module:
-        return text
-    first, found, rest = text.partition(task)
-    pattern = re.compile(rf"(?<![\w.-]){re.escape(module)}\.(?=\w+\()")
-    return first + found + pattern.sub("", rest)

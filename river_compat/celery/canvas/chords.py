@@ -9,11 +9,12 @@ from typing import Any
 
 from river_compat.celery import _state
 from river_compat.celery.canvas import algebra, stamps
-from river_compat.celery.canvas.chains import chain, root_of, short_names
+from river_compat.celery.canvas.chains import chain, root_of
 from river_compat.celery.canvas.fields import Item
 from river_compat.celery.canvas.groups import flat_members, group, stamp_all
 from river_compat.celery.canvas.lazy import Lazy
 from river_compat.celery.canvas.signature import Signature, linked, maybe_signature, signature
+from river_compat.celery.utils.text import remove_repeating_from_task
 
 NAME = "celery.chord"
 OF_HEADER = ("countdown", "eta")
@@ -271,8 +272,8 @@ class _chord(Signature):  # noqa: N801 - Celery's name
         if algebra.is_chain(self.body):
             first, *rest = self.body.tasks
             text = f"%({first.reprcall(self.tasks)} | {chain(rest, app=self._app)!r})"
-            return short_names(first["task"], text)
-        return "%" + short_names(self.body["task"], self.body.reprcall(self.tasks))
+            return remove_repeating_from_task(first["task"], text)
+        return "%" + remove_repeating_from_task(self.body["task"], self.body.reprcall(self.tasks))
 
 
 chord = _chord

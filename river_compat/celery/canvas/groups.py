@@ -10,10 +10,10 @@ from kombu.utils.functional import fxrange
 
 from river_compat.celery import _state
 from river_compat.celery.canvas import algebra, stamps
-from river_compat.celery.canvas.chains import short_names
 from river_compat.celery.canvas.fields import Item
 from river_compat.celery.canvas.lazy import Lazy, is_many, lazy
 from river_compat.celery.canvas.signature import Signature, maybe_signature
+from river_compat.celery.utils.text import remove_repeating_from_task
 
 NAME = "celery.group"
 
@@ -193,7 +193,7 @@ class group(Signature):  # noqa: N801 - Celery's name
         """Show the tasks."""
         if not self.tasks:
             return "group(<empty>)"
-        return short_names(self.tasks[0]["task"], f"group({list(self.tasks)!r})")
+        return remove_repeating_from_task(self.tasks[0]["task"], f"group({self.tasks!r})")
 
 
 def _members(tasks: Any) -> Any:
