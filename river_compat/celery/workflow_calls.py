@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from river_compat.celery.exceptions import unsupported
 from river_compat.celery.message import Embedded
-from river_compat.celery.result_tuples import short
 from river_compat.celery.waiting_step import ENDS_CHORD, EXPIRES_IN, FOLLOWS, LIST, ONE, TAKES, TELLS
 from river_core.links import Feed, Links
 
@@ -95,7 +94,10 @@ def _stub(sig: Any) -> dict[str, Any]:
 
 
 def _child(result: Any) -> Any:
-    return None if result is None else short(result)
+    """Return a result as a child of another one: the id, or ids of a group; its parents are known by then."""
+    if result is None or not hasattr(result, "results"):
+        return None if result is None else result.id
+    return [[result.id, None], [[[member.id, None], None] for member in result.results]]
 
 
 def _stamps(options: Mapping[str, Any]) -> dict[str, Any]:

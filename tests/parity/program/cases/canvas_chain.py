@@ -31,7 +31,8 @@ def observe():
         "values": [summed.get(timeout=WAIT), summed.parent.get(timeout=WAIT)],
         "partial": chain(add.s(2), add.s(3))(1).get(timeout=WAIT),
         "children": [
-            [child.id == node.id for child in before.children] for before, node in zip(nodes[:2], nodes[1:], strict=True)
+            [child.id == node.id for child in before.children]
+            for before, node in zip(nodes[:2], nodes[1:], strict=True)
         ],
         "of_one": chain(add.s(1, 1)).apply_async().get(timeout=WAIT),
     }
