@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from river_compat.celery.exceptions import unsupported
 from river_compat.celery.waiting_step import ERRBACKS_TASK
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
 
 __all__ = ["add_builtin_tasks"]
-
-_NOT_SENT = "there is no polling here: a chord's body is a row that waits for its members"
 
 
 def add_backend_cleanup_task(app: Celery) -> Any:
@@ -105,7 +102,7 @@ def add_chord_task(app: Celery) -> Any:
 def add_unlock_chord_task(app: Celery) -> Any:
     """`celery.chord_unlock` polls for the end of a chord: old brokers may hold some of its calls."""
 
-    def unlock_chord(task: Any, group_id: str, callback: Any, **options: Any) -> None:
+    def unlock_chord(task: Any, /, group_id: str, callback: Any, **options: Any) -> None:
         from river_compat.celery.chord_unlock import unlock
 
         unlock(app, task, group_id, callback, **options)

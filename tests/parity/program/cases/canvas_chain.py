@@ -1,5 +1,7 @@
 """Results of a chain, ids and parents of its tasks, and options of the whole. Rows 4.1, 8.5, 8.20, 8.21."""
 
+import itertools
+
 from celery import chain, shared_task
 
 from ..observation import WAIT, new_id
@@ -31,8 +33,7 @@ def observe():
         "values": [summed.get(timeout=WAIT), summed.parent.get(timeout=WAIT)],
         "partial": chain(add.s(2), add.s(3))(1).get(timeout=WAIT),
         "children": [
-            [child.id == node.id for child in before.children]
-            for before, node in zip(nodes[:2], nodes[1:], strict=True)
+            [child.id == node.id for child in before.children] for before, node in itertools.pairwise(nodes)
         ],
         "of_one": chain(add.s(1, 1)).apply_async().get(timeout=WAIT),
     }
