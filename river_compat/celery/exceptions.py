@@ -29,9 +29,69 @@ from typing import Any, NoReturn
 from click import ClickException
 from kombu.exceptions import OperationalError
 
+from river_compat.celery import backend_errors, refusals, warning_classes
+from river_compat.celery.backend_errors import (
+    BackendError as BackendError,
+)
+from river_compat.celery.backend_errors import (
+    BackendGetMetaError as BackendGetMetaError,
+)
+from river_compat.celery.backend_errors import (
+    BackendStoreError as BackendStoreError,
+)
+from river_compat.celery.refusals import (
+    LATER as LATER,
+)
+from river_compat.celery.refusals import (
+    CeleryError as CeleryError,
+)
+from river_compat.celery.refusals import (
+    ImproperlyConfigured as ImproperlyConfigured,
+)
+from river_compat.celery.refusals import (
+    UnsupportedAttribute as UnsupportedAttribute,
+)
+from river_compat.celery.refusals import (
+    UnsupportedFeature as UnsupportedFeature,
+)
+from river_compat.celery.refusals import (
+    UnsupportedModule as UnsupportedModule,
+)
+from river_compat.celery.refusals import (
+    unsupported as unsupported,
+)
+from river_compat.celery.refusals import (
+    unsupported_text as unsupported_text,
+)
 from river_compat.celery.utils.serialization import get_pickleable_exception
+from river_compat.celery.warning_classes import (
+    AlwaysEagerIgnored as AlwaysEagerIgnored,
+)
+from river_compat.celery.warning_classes import (
+    CDeprecationWarning as CDeprecationWarning,
+)
+from river_compat.celery.warning_classes import (
+    CeleryWarning as CeleryWarning,
+)
+from river_compat.celery.warning_classes import (
+    CPendingDeprecationWarning as CPendingDeprecationWarning,
+)
+from river_compat.celery.warning_classes import (
+    DuplicateNodenameWarning as DuplicateNodenameWarning,
+)
+from river_compat.celery.warning_classes import (
+    DuplicateTaskNameWarning as DuplicateTaskNameWarning,
+)
+from river_compat.celery.warning_classes import (
+    FixupWarning as FixupWarning,
+)
+from river_compat.celery.warning_classes import (
+    NotConfigured as NotConfigured,
+)
+from river_compat.celery.warning_classes import (
+    SecurityWarning as SecurityWarning,
+)
 from river_compat.shortened import short_repr
-from river_core.errors import ConfigurationError
 
 try:
     from billiard.exceptions import SoftTimeLimitExceeded, Terminated, TimeLimitExceeded, WorkerLostError
@@ -86,46 +146,6 @@ __all__ = [
     "WorkerTerminate",
     "reraise",
 ]
-
-
-class CeleryWarning(UserWarning):
-    """Base of the warnings."""
-
-
-class AlwaysEagerIgnored(CeleryWarning):
-    """`send_task` does not look at `task_always_eager`."""
-
-
-class DuplicateNodenameWarning(CeleryWarning):
-    """Several workers have the same node name."""
-
-
-class DuplicateTaskNameWarning(CeleryWarning):
-    """Two callables were registered under one task name."""
-
-
-class FixupWarning(CeleryWarning):
-    """About the integration with a framework."""
-
-
-class NotConfigured(CeleryWarning):
-    """No configuration module was found."""
-
-
-class SecurityWarning(CeleryWarning):
-    """A setting that is a risk."""
-
-
-class CPendingDeprecationWarning(PendingDeprecationWarning):
-    """Something will be deprecated."""
-
-
-class CDeprecationWarning(DeprecationWarning):
-    """Something is deprecated."""
-
-
-class CeleryError(Exception):
-    """Base of the errors."""
 
 
 class TaskPredicate(CeleryError):
@@ -196,22 +216,6 @@ class Reject(TaskPredicate):
         return f"reject requeue={self.requeue}: {self.reason}"
 
 
-class ImproperlyConfigured(CeleryError):
-    """A setting or an option is wrong."""
-
-
-class UnsupportedFeature(ImproperlyConfigured, ConfigurationError):
-    """Something of Celery's that is not supported here. The text names it and the way out."""
-
-
-class UnsupportedAttribute(UnsupportedFeature, AttributeError):
-    """An attribute of Celery's that is not here; `hasattr` answers no."""
-
-
-class UnsupportedModule(UnsupportedFeature, ImportError):
-    """A module of Celery's that is not here; `except ImportError` catches it."""
-
-
 class SecurityError(CeleryError):
     """Something that must not be trusted."""
 
@@ -277,35 +281,6 @@ class WorkerShutdown(SystemExit):
     """The worker ends when its tasks are done."""
 
 
-class BackendError(Exception):
-    """A result could not be read or written."""
-
-
-class BackendGetMetaError(BackendError):
-    """A result could not be read."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Keep the task's id, given as `task_id`."""
-        self.task_id = kwargs.get("task_id", "")
-
-    def __repr__(self) -> str:
-        """Name the task."""
-        return f"{super().__repr__()} task_id:{self.task_id}"
-
-
-class BackendStoreError(BackendError):
-    """A result could not be written."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Keep the task's id and state, given as `task_id` and `state`."""
-        self.state = kwargs.get("state", "")
-        self.task_id = kwargs.get("task_id", "")
-
-    def __repr__(self) -> str:
-        """Name the task and the state."""
-        return f"{super().__repr__()} state:{self.state} task_id:{self.task_id}"
-
-
 class CeleryCommandException(ClickException):
     """A command failed with an exit code."""
 
@@ -321,14 +296,6 @@ def reraise(tp: type[BaseException], value: BaseException, tb: TracebackType | N
     raise value if value.__traceback__ is tb else value.with_traceback(tb)
 
 
-LATER = "it is not implemented yet"
-
-
-def unsupported_text(what: str, way_out: str) -> str:
-    """Return the sentence of a refusal."""
-    return f"{what} is not supported by river_compat: {way_out}"
-
-
-def unsupported(what: str, way_out: str) -> UnsupportedFeature:
-    """Return the error that refuses `what` and says what to do instead."""
-    return UnsupportedFeature(unsupported_text(what, way_out))
+for _class in [value for value in vars().values() if isinstance(value, type)]:
+    if _class.__module__ in (backend_errors.__name__, refusals.__name__, warning_classes.__name__):
+        _class.__module__ = __name__  # stored exceptions and filters of warnings name this module
