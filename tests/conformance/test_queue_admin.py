@@ -103,7 +103,9 @@ class TestUpdate:
         assert payloads(driver, update) == []
         assert Client(driver).queue_get("a").metadata == {}
 
-    @pytest.mark.parametrize("metadata", ["{}", [1], {"x": object()}, {"x": "\x00"}], ids=repr)
+    @pytest.mark.parametrize(
+        "metadata", ["{}", [1], {"x": object()}, {"x": "\x00"}], ids=["text", "list", "no JSON", "NUL"]
+    )
     def test_metadata_is_an_object_that_can_be_stored(self, driver: Driver, metadata: Any) -> None:
         """Otherwise nothing is written."""
         add_queue(driver, "a")

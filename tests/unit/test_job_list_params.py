@@ -181,7 +181,9 @@ def test_an_output_has_a_limit() -> None:
             JobUpdateParams(output=value).encoded()
 
 
-@pytest.mark.parametrize("value", [float("nan"), object(), {1: 2}, "\x00"], ids=repr)
+@pytest.mark.parametrize(
+    "value", [float("nan"), object(), {1: 2}, "\x00"], ids=["nan", "object", "number key", "NUL"]
+)
 def test_an_output_is_json(value: Any) -> None:
     """What Postgres cannot store included."""
     with pytest.raises(ValidationError):
