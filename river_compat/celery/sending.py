@@ -177,7 +177,7 @@ def _headers(app: Celery, call: Call, priority: int | None, now: datetime) -> di
     if headers.get("root_id") == call.task_id:
         del headers["root_id"]
     headers["priority"] = priority
-    headers["ignore_result"] = options.get("ignore_result")
+    headers["ignore_result"] = _ignore_result(call, options)
     headers["timelimit"] = _time_limits(options)
     if "expires_in" not in headers:
         headers["expires"] = expires_text(options.get("expires"), app.timezone, now, call.task_id)
@@ -187,6 +187,13 @@ def _headers(app: Celery, call: Call, priority: int | None, now: datetime) -> di
     others = {name: value for name, value in options.items() if name not in known}
     headers["properties"] = others or None
     return headers
+
+
+def _ignore_result(call: Call, options: Mapping[str, Any]) -> bool | None:
+    """Return what the message says: nothing where it would only repeat the task's own default."""
+    given = options.get("ignore_result")
+    ignored_by_task = call.task is not None and call.task.ignore_result
+    return given if given or ignored_by_task else None
 
 
 def _time_limits(options: Mapping[str, Any]) -> list[Any] | None:

@@ -34,6 +34,25 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+NOT_GIVEN: dict[str, Any] = dict.fromkeys(
+    (
+        "compression",
+        "delivery_mode",
+        "exchange",
+        "expires",
+        "immediate",
+        "mandatory",
+        "priority",
+        "queue",
+        "routing_key",
+        "serializer",
+        "soft_time_limit",
+        "time_limit",
+    )
+)
+"""Options that an application's own `send_task` may rely on to be there, as Celery passes them."""
+
+
 class Task(Composing, Binding, Handlers, Generic[P, R]):
     """A task. Decorated functions become instances of it; a class of its own defines `run`.
 
@@ -160,14 +179,15 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
         merged = {**task_options(self), **options, **given}
         merged["shadow"] = shadow or self.shadow_name(args, kwargs, merged)
         if merged.get("ignore_result") is None:
-            merged["ignore_result"] = self.ignore_result or None
+            merged["ignore_result"] = bool(self.ignore_result)
         if self._dump_arguments is not None:
             serializer = merged.get("serializer") or app.conf.task_serializer
             args, kwargs = self._dump_arguments(args, kwargs, serializer)
         if app.conf.task_always_eager:
             return apply_as_sent(self, args, kwargs, merged)
         merged.setdefault("result_cls", self.AsyncResult)
-        sent: AsyncResult[R] = app.send_task(self.name, args, kwargs, task_type=self, **merged)
+        merged = {**NOT_GIVEN, **merged, "task_type": self}
+        sent: AsyncResult[R] = app.send_task(self.name, args, kwargs, **merged)
         return sent
 
     async def aapply_async(
