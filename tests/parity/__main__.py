@@ -1,4 +1,7 @@
-"""`python -m tests.parity list`, and `... show CASE ...`: what each backend lets a user see."""
+"""`python -m tests.parity list`, and `... show CASE ...`: what each backend lets a user see.
+
+`... table` writes the page of rows and cases.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import argparse
 import json
 
 from river_compat.dev_database import find_postgres
+from tests.parity import table
 from tests.parity.backends import CASES
 from tests.parity.running import ObservationError, Run
 from tests.parity.sessions import backends, runs
@@ -19,13 +23,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.parity")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="name every case")
+    commands.add_parser("table", help="write the page that says which cases stand for which row")
     show = commands.add_parser("show", help="run cases on every backend and print what was seen")
     show.add_argument("case", nargs="+", choices=CASES)
     arguments = parser.parse_args()
     if arguments.command == "list":
         print("\n".join(CASES))  # noqa: T201 - a command prints
+    elif arguments.command == "table":
+        _write_table()
     else:
         _show(arguments.case)
+
+
+def _write_table() -> None:
+    known, found = table.rows(), list(table.proofs())
+    for problem in table.problems(known, found):
+        print(problem)  # noqa: T201 - as above
+    table.PAGE.write_text(table.render(known, found), "utf-8")
 
 
 def _show(cases: list[str]) -> None:

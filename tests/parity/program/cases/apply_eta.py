@@ -1,4 +1,4 @@
-"""An eta may be aware, naive (then it is UTC), text, or past; nothing runs before it."""
+"""An eta may be aware, naive (then it is UTC), text, or past; nothing runs before it. Row 3.4."""
 
 import time
 from datetime import UTC, datetime, timedelta, timezone

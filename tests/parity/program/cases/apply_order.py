@@ -1,4 +1,4 @@
-"""Many calls at once: each handle gets its own result."""
+"""Many calls at once: each handle gets its own result. Row 3.1."""
 
 from celery import shared_task
 

@@ -1,4 +1,7 @@
-"""Arguments that do not fit the function are refused in the caller, unless typing is off."""
+"""Arguments that do not fit the function are refused in the caller, unless typing is off.
+
+Rows 2.20, 3.22.
+"""
 
 from celery import shared_task
 

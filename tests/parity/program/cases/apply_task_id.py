@@ -1,4 +1,4 @@
-"""The caller may choose the task id; a handle made from that id alone sees the result."""
+"""The caller may choose the task id; a handle made from that id alone sees the result. Rows 3.6, 7.1."""
 
 from celery import shared_task
 from celery.result import AsyncResult

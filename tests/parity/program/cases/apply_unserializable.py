@@ -1,4 +1,4 @@
-"""Arguments that JSON cannot hold are refused in the caller, with kombu's EncodeError."""
+"""Arguments that JSON cannot hold are refused in the caller, with kombu's EncodeError. Rows 3.22, 19.7."""
 
 from celery import shared_task
 from kombu.exceptions import EncodeError

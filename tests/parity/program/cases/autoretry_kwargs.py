@@ -1,4 +1,7 @@
-"""retry_kwargs limit the retries and give the countdown; listed exceptions may be taken out again."""
+"""retry_kwargs limit the retries and give the countdown; listed exceptions may be taken out again.
+
+Row 5.13.
+"""
 
 from celery import shared_task
 

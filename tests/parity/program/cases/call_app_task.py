@@ -1,4 +1,7 @@
-"""A task made with the application's decorator, bare and with options, also behaves as its function."""
+"""A task made with the application's decorator, bare and with options, also behaves as its function.
+
+Row 1.4.
+"""
 
 from ..app import app
 from ..observation import outcome

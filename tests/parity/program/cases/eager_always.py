@@ -1,4 +1,4 @@
-"""With task_always_eager delay() runs here and now, without broker or worker."""
+"""With task_always_eager delay() runs here and now, without broker or worker. Row 16.1."""
 
 from celery import Celery
 from celery.result import EagerResult

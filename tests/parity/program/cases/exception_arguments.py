@@ -1,4 +1,4 @@
-"""Exception arguments that JSON cannot hold come back as text."""
+"""Exception arguments that JSON cannot hold come back as text. Row 7.6."""
 
 from celery import shared_task
 

@@ -1,4 +1,4 @@
-"""The traceback text shows the whole chain of causes."""
+"""The traceback text shows the whole chain of causes. Row 7.7."""
 
 from celery import shared_task
 

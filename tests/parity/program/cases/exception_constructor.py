@@ -1,4 +1,7 @@
-"""Exceptions whose constructor takes other arguments than they keep still come back as something."""
+"""Exceptions whose constructor takes other arguments than they keep still come back as something.
+
+Row 7.6.
+"""
 
 from celery import shared_task
 

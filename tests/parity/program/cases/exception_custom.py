@@ -1,4 +1,4 @@
-"""An exception of the application comes back as its own class."""
+"""An exception of the application comes back as its own class. Row 7.6."""
 
 from celery import shared_task
 

@@ -1,4 +1,4 @@
-"""A call that expired before it could run never runs and is REVOKED."""
+"""A call that expired before it could run never runs and is REVOKED. Row 3.5."""
 
 from datetime import UTC, datetime, timedelta
 

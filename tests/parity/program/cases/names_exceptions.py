@@ -1,4 +1,4 @@
-"""The exceptions that applications catch exist, with the same ancestors."""
+"""The exceptions that applications catch exist, with the same ancestors. Row 6.7."""
 
 from celery import exceptions
 

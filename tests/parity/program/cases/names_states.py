@@ -1,4 +1,4 @@
-"""The states and their sets are constants that applications compare with."""
+"""The states and their sets are constants that applications compare with. Row 7.2."""
 
 from celery import states
 

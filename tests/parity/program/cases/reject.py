@@ -1,4 +1,4 @@
-"""Reject without requeue ends the task as a failure."""
+"""Reject without requeue ends the task as a failure. Row 6.2."""
 
 from celery import shared_task
 from celery.exceptions import Reject

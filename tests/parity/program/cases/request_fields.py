@@ -1,4 +1,4 @@
-"""A bound task sees its call in self.request."""
+"""A bound task sees its call in self.request. Rows 4.1, 4.3."""
 
 from celery import current_task, shared_task
 

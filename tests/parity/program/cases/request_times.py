@@ -1,4 +1,4 @@
-"""The request carries due time and expiry as ISO text, and says that there are no time limits."""
+"""The request carries due time and expiry as ISO text, and says that there are no time limits. Row 4.4."""
 
 from datetime import UTC, datetime, timedelta
 

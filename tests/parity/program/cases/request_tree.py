@@ -1,4 +1,4 @@
-"""A task sent by a task knows its parent and its root."""
+"""A task sent by a task knows its parent and its root. Rows 3.26, 4.1."""
 
 from celery import shared_task
 from celery.result import AsyncResult

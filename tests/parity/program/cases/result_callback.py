@@ -1,4 +1,4 @@
-"""get() gives id and value to a callback; wait() is get()."""
+"""get() gives id and value to a callback; wait() is get(). Row 7.4."""
 
 from celery import shared_task
 

@@ -1,4 +1,4 @@
-"""A forgotten result is PENDING again."""
+"""A forgotten result is PENDING again. Row 7.8."""
 
 from celery import shared_task
 from celery.result import AsyncResult

@@ -1,4 +1,4 @@
-"""Handles are equal by id, print as their id, and need one."""
+"""Handles are equal by id, print as their id, and need one. Row 7.1."""
 
 import pickle
 

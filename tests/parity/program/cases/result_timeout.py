@@ -1,4 +1,4 @@
-"""Waiting no longer than a timeout raises Celery's own TimeoutError, and the task goes on."""
+"""Waiting no longer than a timeout raises Celery's own TimeoutError, and the task goes on. Row 7.4."""
 
 from celery import shared_task
 from celery.exceptions import CeleryError

@@ -1,4 +1,4 @@
-"""A result that JSON cannot hold makes the task fail."""
+"""A result that JSON cannot hold makes the task fail. Row 7.21."""
 
 from celery import shared_task
 

@@ -1,4 +1,4 @@
-"""When the retries are used up the given exception is raised, else MaxRetriesExceededError."""
+"""When the retries are used up the given exception is raised, else MaxRetriesExceededError. Row 5.2."""
 
 from celery import shared_task
 

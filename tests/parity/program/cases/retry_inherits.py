@@ -1,4 +1,4 @@
-"""A retry keeps id, root, headers, queue and expiry of its call."""
+"""A retry keeps id, root, headers, queue and expiry of its call. Row 5.5."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""max_retries on the task and in the call: 0, a number, None for ever."""
+"""max_retries on the task and in the call: 0, a number, None for ever. Rows 2.4, 5.2."""
 
 from celery import shared_task
 

@@ -1,4 +1,4 @@
-"""A retry may change queue and due time."""
+"""A retry may change queue and due time. Row 5.1."""
 
 import time
 from datetime import UTC, datetime, timedelta

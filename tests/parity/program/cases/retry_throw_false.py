@@ -1,4 +1,4 @@
-"""retry(throw=False) returns the exception; the body goes on and its own value is kept."""
+"""retry(throw=False) returns the exception; the body goes on and its own value is kept. Row 5.4."""
 
 from celery import shared_task
 from celery.exceptions import Retry

@@ -1,4 +1,4 @@
-"""A task reports a state and data of its own while it runs; the end replaces them."""
+"""A task reports a state and data of its own while it runs; the end replaces them. Row 4.8."""
 
 from celery import shared_task
 from celery.result import AsyncResult

@@ -1,4 +1,4 @@
-"""Options become attributes, unknown ones too, and the defaults are Celery's."""
+"""Options become attributes, unknown ones too, and the defaults are Celery's. Rows 2.2, 2.22."""
 
 from celery import shared_task
 

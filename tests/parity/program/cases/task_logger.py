@@ -1,4 +1,4 @@
-"""Task loggers hang below celery.task, whatever their name."""
+"""Task loggers hang below celery.task, whatever their name. Row 21.1."""
 
 import logging
 

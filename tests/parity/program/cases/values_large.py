@@ -1,4 +1,4 @@
-"""Arguments and results of a megabyte arrive whole."""
+"""Arguments and results of a megabyte arrive whole. Row 7.21."""
 
 from celery import shared_task
 

@@ -1,4 +1,4 @@
-"""NaN travels both ways."""
+"""NaN travels both ways. Row 19.1."""
 
 import math
 
