@@ -91,7 +91,9 @@ def proofs(folder: Path = ROOT / "tests") -> Iterator[Proof]:
 
 def named(docstring: str) -> tuple[str, ...]:
     """Return the numbers of the rows that a docstring names."""
-    return tuple(number for found in _NAMED.finditer(docstring) for number in re.findall(r"\d+\.\d+", found[1]))
+    return tuple(
+        number for found in _NAMED.finditer(docstring) for number in re.findall(r"\d+\.\d+", found[1])
+    )
 
 
 def problems(known: Iterable[Row], found: Iterable[Proof]) -> list[str]:

@@ -27,7 +27,7 @@ DEFAULT_URL = "sqlite:///river.sqlite3"
 VARIABLES = ("RIVER_DATABASE_URL", "DATABASE_URL")
 DATABASE_SCHEMES = frozenset({"postgres", "postgresql", "sqlite"})
 _SET_URL = "set river_database_url or RIVER_DATABASE_URL to a postgresql:// or sqlite:/// URL"
-_RESULT_BACKENDS_WITHOUT_EFFECT = ("", "disabled", "river")
+_RESULT_BACKENDS_WITHOUT_EFFECT = ("", "cache+memory", "disabled", "river")
 _OF_DJANGO = ("django-cache", "django-db")
 
 
