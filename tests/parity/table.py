@@ -1,7 +1,7 @@
 """The page that says which cases and tests stand for which row of Celery's surface.
 
-`python -m tests.parity table` writes it. A case or test names its rows in its docstring: `Row 8.5.`, `Rows 5.1,
-5.2.`; a docstring of a module speaks for all of it.
+`python -m tests.parity table` writes it. A case or test names its rows in its docstring: `Row 8.5.`, `Rows
+5.1, 5.2.`; a docstring of a module speaks for all of it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _HEAD = """\
 
 What real Celery applications touch, numbered, and what shows that it is the same here. A *case* is one script
 that real Celery on Redis and `river_compat.celery` on Postgres and on SQLite run with equal results. Other tests
-run on ours alone: crashes, transactions and databases, where Celery has nothing to compare with, and what the
-design decided to do otherwise. Celery's own tests are [a page of their own](celery-tests.md). This page is made by
-`python -m tests.parity table`.
+run on ours alone: crashes, transactions and databases, where Celery has nothing to compare with, and what
+the design decided to do otherwise. Celery's own tests are [a page of their own](celery-tests.md). This page is
+made by `python -m tests.parity table`.
 
-Use: H many applications, M some, L few. {cases} of {count} rows have a case, {shown} a case or a test; of the
-{often} rows of use H or M it is {often_cases} and {often_shown}.
+Use: H many applications, M some, L few. {cases} of {count} rows have a case, {shown} a case or a test; of
+the {often} rows of use H or M it is {often_cases} and {often_shown}.
 
 | row | use | what | cases | other tests |
 |---:|---|---|---|---|
