@@ -44,9 +44,9 @@ class AliasFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Import our module and file it under the other name, too.
+        """Import our module and file it under the other name, too; None for one that is not here.
 
-        Raises ModuleNotFoundError for a module that is not here.
+        The search goes on in the folder of our package then, never in that of the library.
         """
         if fullname != self.name and not fullname.startswith(f"{self.name}."):
             return None
@@ -56,8 +56,7 @@ class AliasFinder(MetaPathFinder):
         except ModuleNotFoundError as error:
             if error.name is None or not f"{ours}.".startswith(f"{error.name}."):
                 raise
-            text = f"there is no {fullname}: river_compat has no module {ours}"
-            raise ModuleNotFoundError(text, name=fullname) from None
+            return None
         return ModuleSpec(fullname, _Existing(module), is_package=hasattr(module, "__path__"))
 
 

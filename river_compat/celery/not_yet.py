@@ -76,7 +76,7 @@ MODULES: dict[str, str] = {
     "app.backends": ROWS,
     "app.control": OPERATIONS,
     "app.events": OPERATIONS,
-    "apps": START,
+    **dict.fromkeys(("apps.beat", "apps.multi", "apps.worker"), START),
     **dict.fromkeys(
         (
             f"backends.{name}"

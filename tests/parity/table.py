@@ -20,11 +20,11 @@ _NAMED = re.compile(r"\bRows?\s+(\d+\.\d+(?:(?:,\s*|\s+and\s+)\d+\.\d+)*)")
 _HEAD = """\
 # Parity with Celery, row by row
 
-What real Celery applications touch, numbered, and what shows that it is the same here. A *case* is one script
-that real Celery on Redis and `river_compat.celery` on Postgres and on SQLite run with equal results. Other tests
-run on ours alone: crashes, transactions and databases, where Celery has nothing to compare with, and what
-the design decided to do otherwise. Celery's own tests are [a page of their own](celery-tests.md). This page is
-made by `python -m tests.parity table`.
+What real Celery applications touch, numbered, and what shows that it is the same here. A *case* is one
+script that real Celery on Redis and `river_compat.celery` on Postgres and on SQLite run with equal results.
+Other tests run on ours alone: crashes, transactions and databases, where Celery has nothing to compare with,
+and what the design decided to do otherwise. Celery's own tests are [a page of their own](celery-tests.md).
+This page is made by `python -m tests.parity table`.
 
 Use: H many applications, M some, L few. {cases} of {count} rows have a case, {shown} a case or a test; of
 the {often} rows of use H or M it is {often_cases} and {often_shown}.

@@ -28,6 +28,9 @@ try:
     import celery.security
 except ImportError as error:
     print(error)
+import importlib.util
+assert importlib.util.find_spec("celery.models") is None
+assert importlib.util.find_spec("celery.apps") is not None
 try:
     import celery.no_such_module
 except ModuleNotFoundError as error:
