@@ -64,7 +64,7 @@ from river_core.worker.events import Event, EventKind, JobStatistics
 from river_core.worker.jobs_here import JobHere
 from river_core.worker.maintenance.custom import MaintenanceTask
 from river_core.worker.maintenance.rescuer import UnknownKinds
-from river_core.worker.process import run_worker
+from river_core.worker.process import Watcher, run_worker
 from river_core.worker.processes.config import ProcessConfig, SpawnTarget
 from river_core.worker.producer import QueueConfig
 from river_core.worker.worker import Worker
@@ -145,6 +145,7 @@ __all__ = [
     "UnknownJobKindError",
     "UnknownKinds",
     "ValidationError",
+    "Watcher",
     "Worker",
     "WorkerConfig",
     "job_checkpoint",

@@ -18,22 +18,27 @@ _ABANDONED: list[Any] = []
 class ChildProcess:
     """Called in the fork stage and in each child."""
 
-    def __init__(self, app: Celery) -> None:
-        """Take the application."""
+    def __init__(self, app: Celery, hostname: str) -> None:
+        """Take the application, and the name of its worker."""
         self._app = app
+        self._hostname = hostname
 
     def forked(self) -> None:
         """Let go of what modules have opened while they were imported."""
         abandon_django_connections()
 
+    def forking(self) -> None:
+        """Tell who prepares the process that children are forked from."""
+        signals.worker_before_create_process.send(sender=self._hostname)
+
     def started(self, number: int) -> None:
         """Make the application the current one of the child, and tell who prepares children."""
         self._app.set_current()
-        signals.worker_process_init.send(sender=None)
+        signals.worker_process_init.send(sender=self._hostname)
 
     def stopping(self, number: int) -> None:
         """Tell who cleans up after children, and close what the child has opened."""
-        signals.worker_process_shutdown.send(sender=None, pid=os.getpid(), exitcode=0)
+        signals.worker_process_shutdown.send(sender=self._hostname, pid=os.getpid(), exitcode=0)
         self._app.close()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,8 +47,12 @@ class WorkerOptions:
     autoscale: str | None = None
 
 
-def build_worker(app: Celery, options: WorkerOptions | None = None) -> Worker:
+def build_worker(
+    app: Celery, options: WorkerOptions | None = None, imported: Callable[[], object] | None = None
+) -> Worker:
     """Import the application's task modules and return a worker for its queues, not started.
+
+    `imported` is called between the two, and may still change settings.
 
     The worker shares the application's driver; `app.close()` closes it. Raises UnsupportedFeature for
     a pool that does not exist here, ImproperlyConfigured for wrong values.
@@ -56,12 +60,14 @@ def build_worker(app: Celery, options: WorkerOptions | None = None) -> Worker:
     options = options or WorkerOptions()
     pool = pool_name(app, options)
     autoscale = Autoscale.read(options.autoscale) if options.autoscale else None
-    limits = time_limits(app, options)
     _set_limits(app, options)
     app.set_current()
     app.set_default()
     app.import_default_modules(options.include)
     app.finalize()
+    if imported is not None:
+        imported()
+    limits = time_limits(app, options)
     plan = WorkerPlan(
         queues=worked_queues(app, options),
         slots=_slots(app, options, pool, autoscale),
@@ -108,7 +114,9 @@ def _processes(
 ) -> ProcessConfig | None:
     if pool == PREFORK:
         least = None if autoscale is None else autoscale.least
-        return process_config(app, options.max_tasks_per_child, options.max_memory_per_child, least)
+        return process_config(
+            app, options.max_tasks_per_child, options.max_memory_per_child, least, options.hostname
+        )
     asked = (
         options.max_tasks_per_child or app.conf.worker_max_tasks_per_child,
         options.max_memory_per_child or app.conf.worker_max_memory_per_child,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import child_process
 from river_compat.celery.exceptions import ImproperlyConfigured, SoftTimeLimitExceeded, unsupported
+from river_compat.celery.worker_life import default_hostname
 from river_core import ProcessConfig
 
 if TYPE_CHECKING:
@@ -56,11 +57,15 @@ class Autoscale:
 
 
 def process_config(
-    app: Celery, max_tasks: int | None, max_memory: int | None, least: int | None
+    app: Celery,
+    max_tasks: int | None,
+    max_memory: int | None,
+    least: int | None,
+    hostname: str | None = None,
 ) -> ProcessConfig:
     """Return how the children of the prefork pool are made; None leaves a number to the settings."""
     conf = app.conf
-    children = child_process.ChildProcess(app)
+    children = child_process.ChildProcess(app, hostname or default_hostname())
     start_method = conf.worker_pool_start_method or "fork"
     return ProcessConfig(
         start_method="fork" if start_method == "fork" else start_method,
@@ -74,6 +79,7 @@ def process_config(
         kill_at_stop=True,
         soft_error=SoftTimeLimitExceeded,
         stage_started=children.forked,
+        child_forking=children.forking,
         child_started=children.started,
         child_stopping=children.stopping,
     )

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from river_compat.celery import Celery
+from river_compat.celery import Celery, signals
 from river_compat.celery.app.log import level_number
 from river_compat.celery.command import WorkerOptions, build_worker
 from river_compat.celery.exceptions import ImproperlyConfigured
+from river_compat.celery.worker_life import WorkerLife
 from river_compat.cli import logs
 from river_compat.cli.application import application, place_of_application
 from river_compat.cli.banner import banner
@@ -111,33 +114,57 @@ def worker(
     if (line := notice(click.get_current_context())) is not None:
         click.echo(line, err=True)
     app = application(invocation.merged(broker, None, False))
+    name = hostname and expanded(hostname)
+    life = WorkerLife(app, name, options)
+
+    def imported() -> None:
+        life.begin()
+        configure_logging(app, life.hostname, loglevel, logfile, log_format)
+
     try:
-        configure_logging(app, loglevel, logfile, log_format)
-        built = build_worker(app, WorkerOptions(hostname=hostname and expanded(hostname), **options))
+        built = build_worker(app, WorkerOptions(hostname=name, **options), imported)
     except ImproperlyConfigured as error:
         raise click.UsageError(str(error)) from error
-    built.prepare()
-    place = place_of_application(app)
-    check_schema(built.driver, place)
-    say_notices(app)
-    if invocation.verbosity >= 0:
-        click.echo(banner(app, built, place))
+    life.set_up(built.config.processes is not None)
+    terminal = sys.stdout
+    with redirected_output(app):
+        built.prepare()
+        place = place_of_application(app)
+        check_schema(built.driver, place)
+        say_notices(app)
+        if invocation.verbosity >= 0:
+            click.echo(banner(app, built, place), file=terminal)
+        try:
+            return run_worker(
+                built,
+                stop_timeout=stop_timeout,
+                soft_timeout=float(app.conf.worker_soft_shutdown_timeout or 0),
+                term_as_quit=os.environ.get("REMAP_SIGTERM") == "SIGQUIT",
+                watcher=life,
+            )
+        finally:
+            app.close()
+
+
+@contextmanager
+def redirected_output(app: Celery) -> Iterator[None]:
+    """Log what is written to standard output and error, where the settings say so and logging is ours."""
+    before = sys.stdout, sys.stderr
+    if app.conf.worker_redirect_stdouts and not signals.setup_logging.receivers:
+        app.log.redirect_stdouts(app.conf.worker_redirect_stdouts_level)
     try:
-        return run_worker(
-            built,
-            stop_timeout=stop_timeout,
-            soft_timeout=float(app.conf.worker_soft_shutdown_timeout or 0),
-            term_as_quit=os.environ.get("REMAP_SIGTERM") == "SIGQUIT",
-        )
+        yield
     finally:
-        app.close()
+        sys.stdout, sys.stderr = before
 
 
-def configure_logging(app: Celery, level_name: str, logfile: Path | None, log_format: str) -> None:
+def configure_logging(
+    app: Celery, hostname: str, level_name: str, logfile: Path | None, log_format: str
+) -> None:
     """Log as the application's settings say, or as JSON."""
     level = level_number(level_name)
     shape: dict[str, Any] = {"formatter": WorkerJsonFormatter} if log_format == "json" else {}
-    app.log.setup(level, logfile, **shape)
+    app.log.setup(level, logfile, hostname=hostname, **shape)
 
 
 def expanded(hostname: str) -> str:

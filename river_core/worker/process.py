@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -39,15 +39,18 @@ class _Signals:
 
     def __init__(self) -> None:
         self.stops = 0
+        self.last = signal.SIGTERM
         self.quiet = False
         self.arrived = threading.Event()
 
     def stop(self, number: int, frame: FrameType | None) -> None:
         self.stops += 1
+        self.last = signal.Signals(number)
         self.arrived.set()
 
     def stop_now(self, number: int, frame: FrameType | None) -> None:
         self.stops += COLD
+        self.last = signal.Signals(number)
         self.arrived.set()
 
     def quieten(self, number: int, frame: FrameType | None) -> None:
@@ -65,7 +68,7 @@ class _Signals:
         others = {"SIGTSTP": self.quieten, "SIGHUP": self.stop, "SIGQUIT": self.stop_now}
         handlers.update({getattr(signal, name): do for name, do in others.items() if hasattr(signal, name)})
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-        faulthandler.register(signal.SIGUSR1, all_threads=True)
+        faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True)
         try:
             yield
         finally:
@@ -74,27 +77,42 @@ class _Signals:
                 signal.signal(number, handler)
 
 
+class Watcher:
+    """Hears how a worker's process gets on. Override what is needed; what it raises is logged."""
+
+    def ready(self) -> None:
+        """Hear that the worker takes jobs from now on."""
+
+    def stopping(self, number: signal.Signals, interrupts: bool) -> None:
+        """Hear that a signal stops the worker, and whether jobs that run are interrupted."""
+
+    def stopped(self) -> None:
+        """Hear that nothing runs any more, or that what does is given up."""
+
+
 def run_worker(
     worker: Worker,
     *,
     stop_timeout: float | None = 30.0,
     soft_timeout: float = 0.0,
     term_as_quit: bool = False,
+    watcher: Watcher | None = None,
 ) -> int:
     """Run a worker that was not started, in the main thread, until a signal; return the exit code.
 
     `stop_timeout` is how many seconds running jobs may take to finish after the first signal, None for
     no limit. Those that are to be interrupted, by QUIT or a second signal, have `soft_timeout` more before
-    that, unless another signal comes. `term_as_quit` lets TERM mean QUIT.
+    that, unless another signal comes. `term_as_quit` lets TERM mean QUIT. `watcher` hears how it gets on.
 
     A job that cannot be interrupted makes the process exit here, with code 1, after its row was given back.
     Raises what `Worker.start` raises.
     """
     signals = _Signals()
-    supervisor = _Supervisor(worker, signals, stop_timeout, soft_timeout)
+    supervisor = _Supervisor(worker, signals, stop_timeout, soft_timeout, watcher or Watcher())
     worker.prepare()
     with signals.installed(term_as_quit):
         worker.start()
+        supervisor.tell_ready()
         if not worker.config.main_thread:
             return supervisor.supervise()
         thread = threading.Thread(target=supervisor.supervise, name="river-supervisor", daemon=True)
@@ -108,19 +126,37 @@ class _Supervisor:
     """Watches a started worker and takes it through the steps of its stop."""
 
     def __init__(
-        self, worker: Worker, signals: _Signals, stop_timeout: float | None, soft_timeout: float
+        self,
+        worker: Worker,
+        signals: _Signals,
+        stop_timeout: float | None,
+        soft_timeout: float,
+        watcher: Watcher,
     ) -> None:
         self._worker = worker
         self._signals = signals
         self._stop_timeout = stop_timeout
         self._soft_timeout = soft_timeout
+        self._watcher = watcher
+        self._told_cold = False
         self.exit_code = EXIT_FAILED
 
     def supervise(self) -> int:
         healthy = self._until_stopped()
         drained = self._drain()
         self.exit_code = self._end(healthy and drained)
+        _tell(self._watcher.stopped)
         return self.exit_code
+
+    def tell_ready(self) -> None:
+        _tell(self._watcher.ready)
+
+    def _tell_stopping(self) -> None:
+        """Pass on the signal that has arrived, once for the first and once for the one that interrupts."""
+        cold = self._signals.stops >= COLD
+        if self._signals.stops and not self._told_cold:
+            self._told_cold = cold
+            _tell(lambda: self._watcher.stopping(self._signals.last, cold))
 
     def _until_stopped(self) -> bool:
         quiet = False
@@ -140,6 +176,7 @@ class _Supervisor:
         worker, timeout = self._worker, self._stop_timeout
         logger.info("stopping: jobs that may finish: %d; a second signal interrupts them", worker.active)
         worker.request_stop()
+        self._tell_stopping()
         until = None if timeout is None else time.monotonic() + timeout
         while self._signals.stops < COLD and (until is None or time.monotonic() < until):
             if worker.wait_drained(DRAIN_LOOK_SECONDS):
@@ -149,6 +186,8 @@ class _Supervisor:
     def _drain_softly(self) -> bool:
         """Let jobs that are to be interrupted finish for a last while, if that was asked for."""
         worker, until = self._worker, time.monotonic() + self._soft_timeout
+        if self._signals.stops >= COLD:
+            self._tell_stopping()
         if self._signals.stops >= COLD and self._soft_timeout and worker.active:
             logger.info("jobs are interrupted in %g s, or by another signal", self._soft_timeout)
             while self._signals.stops <= COLD and time.monotonic() < until:
@@ -164,8 +203,16 @@ class _Supervisor:
             logger.warning("jobs that are interrupted now: %d", worker.active)
         worker.stop_and_cancel(FINALIZE_SECONDS)
         if worker.active:
+            _tell(self._watcher.stopped)
             _force_out(worker.active)
         return EXIT_FAILED
+
+
+def _tell(what: Callable[[], object]) -> None:
+    try:
+        what()
+    except Exception:
+        logger.exception("a watcher of the worker's process raised")
 
 
 def _force_out(stuck: int) -> None:

@@ -18,6 +18,7 @@ from river_compat.celery.control_flow import carries_control_flow
 from river_compat.celery.coroutines import awaited
 from river_compat.celery.einfo import ExceptionInfo
 from river_compat.celery.exceptions import Ignore, InvalidTaskError, Reject, Retry
+from river_compat.celery.local import maybe_evaluate
 from river_compat.celery.request import STORING, Context, Storing
 from river_compat.celery.successor import scheduled_rows
 from river_compat.celery.telling import Run, Teller
@@ -90,12 +91,12 @@ def build_tracer(
     parameters are Celery's, and not needed.
     """
     del name, loader, hostname, store_errors, app
-    return Tracer(task, eager, propagate)
+    return Tracer(maybe_evaluate(task), eager, propagate)
 
 
 def task_has_custom(task: Task[..., Any], attr: str) -> bool:
     """Whether a task replaces a handler of `Task`."""
-    return overrides(task, attr)
+    return overrides(maybe_evaluate(task), attr)
 
 
 class Tracer:

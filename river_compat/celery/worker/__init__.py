@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from river_compat.celery._state import get_current_app
 from river_compat.celery.command import WorkerOptions, build_worker, pool_name
 from river_compat.celery.pools import SOLO
+from river_compat.celery.worker_life import WorkerLife
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
@@ -80,7 +81,8 @@ class WorkController:
             include=_names(include),
         )
         self.pool_cls = pool_name(self.app, chosen)
-        self.river: Worker = build_worker(self.app, chosen)
+        self.life = WorkerLife(self.app, self.hostname, options, self)
+        self.river: Worker = build_worker(self.app, chosen, self.life.begin)
         self._stop = threading.Event()
 
     def _own_app(self) -> Celery:
@@ -88,8 +90,10 @@ class WorkController:
 
     def start(self) -> None:
         """Work until `stop`, then wait for what runs. Raises OperationalError where nothing can start."""
+        self.life.set_up(self.river.config.processes is not None)
         self.river.start()
         try:
+            self.life.ready()
             self.on_consumer_ready(self)
             if self.ready_callback is not None:
                 self.ready_callback(self)
@@ -100,6 +104,7 @@ class WorkController:
                     self._stop.wait()
         finally:
             self.river.stop(None)
+            self.life.stopped()
 
     def on_consumer_ready(self, consumer: Any) -> None:
         """Called when the worker takes tasks; may be overridden."""

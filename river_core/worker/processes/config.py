@@ -35,7 +35,8 @@ class ProcessConfig:
 
     `kill_at_stop`: an interruption kills children at once instead of raising JobInterruptedError in them.
     `soft_error` is raised in the running task when a child receives SIGUSR1. `child_started` and
-    `child_stopping` are called in each child, with its number; `stage_started` in the fork stage, once.
+    `child_stopping` are called in each child, with its number; `stage_started` in the fork stage, once, and
+    `child_forking` there before each child.
     `start_method` `spawn` starts a new interpreter for the stage, which runs `spawn`.
     """
 
@@ -49,6 +50,7 @@ class ProcessConfig:
     soft_error: type[BaseException] | None = None
     child_name: str = "ForkPoolWorker"
     stage_started: Callable[[], Any] | None = None
+    child_forking: Callable[[], Any] | None = None
     child_started: Callable[[int], Any] | None = None
     child_stopping: Callable[[int], Any] | None = None
 

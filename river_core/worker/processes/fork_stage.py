@@ -28,19 +28,27 @@ logger = logging.getLogger(__name__)
 RunChild = Callable[[socket.socket, int], Any]
 
 
-def run_stage(control: socket.socket, run_child: RunChild) -> None:
-    """Fork children that call `run_child` with their socket and place, until the worker is gone."""
+def run_stage(
+    control: socket.socket, run_child: RunChild, forking: Callable[[], object] | None = None
+) -> None:
+    """Fork children that call `run_child` with their socket and place, until the worker is gone.
+
+    `forking` is called before each fork; what it raises is logged.
+    """
     for name in IGNORED:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page that it looks at
-    _ForkStage(control, run_child).run()
+    _ForkStage(control, run_child, forking).run()
 
 
 class _ForkStage:
-    def __init__(self, control: socket.socket, run_child: RunChild) -> None:
+    def __init__(
+        self, control: socket.socket, run_child: RunChild, forking: Callable[[], object] | None
+    ) -> None:
         self._control = control
+        self._forking = forking
         self._run_child = run_child
         self._children: set[int] = set()
         self._wake, self._woken = os.pipe()
@@ -74,6 +82,11 @@ class _ForkStage:
 
     def _fork(self, place: int, descriptor: int) -> None:
         stage = os.getpid()
+        if self._forking is not None:
+            try:
+                self._forking()
+            except Exception:
+                logger.exception("what is called before each child raised")
         try:
             pid = os.fork()
         except OSError as error:

@@ -30,4 +30,5 @@ def launch(registry: Registry, config: WorkerConfig, client: Inserter, processes
     board = Board()
     executor = make_executor(registry, config, PluginSet(config.plugins, registry))
     plan = ChildPlan(executor, client, processes)
-    return Stage.fork(board, child_main(plan, board.place), processes.stage_started)
+    forking = processes.child_forking
+    return Stage.fork(board, child_main(plan, board.place), processes.stage_started, forking)

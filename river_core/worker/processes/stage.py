@@ -54,10 +54,16 @@ class Stage:
         self._thread: threading.Thread | None = None
 
     @classmethod
-    def fork(cls, board: Board, run_child: RunChild, started: Callable[[], object] | None = None) -> Stage:
+    def fork(
+        cls,
+        board: Board,
+        run_child: RunChild,
+        started: Callable[[], object] | None = None,
+        forking: Callable[[], object] | None = None,
+    ) -> Stage:
         """Fork the stage from this process, which should have one thread and nothing open.
 
-        `started` is called in the stage before it forks anything.
+        `started` is called in the stage before it forks anything, `forking` before each child.
         """
         ours, theirs = socket.socketpair()
         parent = os.getpid()
@@ -65,7 +71,7 @@ class Stage:
         pid = os.fork()
         if pid == 0:
             ours.close()
-            _be_stage(theirs, run_child, started, parent if in_main_thread else None)
+            _be_stage(theirs, run_child, started, forking, parent if in_main_thread else None)
         theirs.close()
         return cls(board, ours, pid)
 
@@ -183,7 +189,11 @@ def _wait_for(pid: int) -> None:
 
 
 def _be_stage(
-    control: socket.socket, run_child: RunChild, started: Callable[[], object] | None, parent: int | None
+    control: socket.socket,
+    run_child: RunChild,
+    started: Callable[[], object] | None,
+    forking: Callable[[], object] | None,
+    parent: int | None,
 ) -> None:
     """Run the stage in this process, which was forked for it, and end the process."""
     code = 1
@@ -192,7 +202,7 @@ def _be_stage(
             end_with_parent(parent)
         if started is not None:
             started()
-        run_stage(control, run_child)
+        run_stage(control, run_child, forking)
         code = 0
     except BaseException:
         logger.exception("the process that forks children failed")
