@@ -26,13 +26,13 @@ class Backend:
 
     @property
     def worker_command(self) -> list[str]:
-        """The real command of real Celery, or ours, with a pool that needs no processes."""
+        """The real command of real Celery, or ours, with the pool that is the default of both."""
         if self.is_reference:
             quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
             command = ["-m", "celery", "-A", "program.app", "worker", *quiet]
         else:
             command = ["-m", "river_compat", "-A", "program.app", "worker"]
-        return [sys.executable, *command, "-P", "threads", "-c", "4", "-Q", QUEUES]
+        return [sys.executable, *command, "-P", "prefork", "-c", "4", "-Q", QUEUES]
 
     def environment(self, directory: Path) -> dict[str, str]:
         """What the program reads: broker, result backend, and where tasks leave notes."""
