@@ -82,6 +82,7 @@ class Keeper:
         self._child: ChildProcess | None = None
         self._handed = HandedJobs()
         self._number = 0
+        self._resting = False
         self._begin()
 
     def _begin(self) -> None:
@@ -104,6 +105,11 @@ class Keeper:
         """Return the process id of the child if it has this attempt."""
         with self._lock:
             return self.pid if self._handed.number_of(row_id, attempt) is not None else None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the next job is run at once, or as soon as a child that starts is ready."""
+        return not (self._handed or self._resting or self.leaving)
 
     def ring(self) -> None:
         """Let the thread look around now."""
@@ -180,9 +186,15 @@ class Keeper:
             if not self._keep_one() and not self._stage.alive:
                 return
             delay = 0.0 if self._number > handed_before else min(delay * 2 or FIRST_DELAY, MAX_DELAY)
-            until = time.monotonic() + delay  # a child that ended before it had a job may do so again
-            while time.monotonic() < until and not (self.leaving or self._pool.closing):
-                time.sleep(FIRST_DELAY)
+            self._rest(delay)
+
+    def _rest(self, seconds: float) -> None:
+        """Wait before the next child: one that ended before it had a job may do so again."""
+        until = time.monotonic() + seconds
+        self._resting = seconds > 0
+        while time.monotonic() < until and not (self.leaving or self._pool.closing):
+            time.sleep(FIRST_DELAY)
+        self._resting = False
 
     def _keep_one(self) -> bool:
         """Keep a child for as long as it lives; return whether there was one."""
@@ -345,7 +357,7 @@ class Keeper:
 
     def _part_with(self, child: ChildProcess) -> None:
         """End what is left of a child, and say what became of the jobs that it had."""
-        if not self._handed and self._ready:
+        if not self._handed:
             self._send((wire.END,))
             child.ended.wait(END_SECONDS)
         self._stage.kill(child)

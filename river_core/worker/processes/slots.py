@@ -238,11 +238,22 @@ class ProcessSlots(ThreadSlots):
         super().give_back()
 
     def give_back_waiting(self, older_than: float = 0.0, queue: str | None = None) -> None:
-        """Give back jobs that have waited for a child, those that wait inside of one too."""
-        if not older_than:  # what a child makes wait its keeper takes back by itself
-            for keeper in list(self._keepers):
-                keeper.take_back()
+        """Give back jobs that have waited for a child, those that wait inside of one too.
+
+        Those that wait long stay where a child is about to take them: it takes a moment to start.
+        """
+        if older_than:  # what a child makes wait its keeper takes back by itself
+            self._give_back_surplus(time.monotonic() - older_than)
+            return
+        for keeper in list(self._keepers):
+            keeper.take_back()
         super().give_back_waiting(older_than, queue)
+
+    def _give_back_surplus(self, before: float) -> None:
+        free = sum(keeper.is_free for keeper in list(self._keepers))
+        waiting = [item for item in list(self._running.values()) if not item.started][free:]
+        late = [item for item in waiting if item.claimed_at <= before]
+        self._hand_back([item for item in late if item.take_back(started=False)])
 
     def owns_current_thread(self) -> bool:
         """Return False: no job runs in this process."""
