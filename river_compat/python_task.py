@@ -18,11 +18,11 @@ from river_compat.errors import CallNotRunnable, MalformedCall
 from river_compat.feeding import fed, late_hand_over
 from river_compat.results import EXCEPTION, OUTCOME, WAITING, TaskOutcome, exception_metadata
 from river_core.decide import outcome_of, snooze_count
-from river_core.errors import ControlFlow
+from river_core.errors import ControlFlow, JobCancelError
 from river_core.job import JobRow
 from river_core.links import Break, HandOver
 from river_core.loss import Loss
-from river_core.outcome import Cancelled, Failed, Outcome, Snoozed
+from river_core.outcome import Cancelled, Completed, Failed, Outcome, Snoozed
 from river_core.task import Job, Task
 
 MAX_WAIT_SECONDS = 300
@@ -76,7 +76,7 @@ class PythonTask(Task):
 
     def _run(self, call: TaskCall, job: Job) -> Outcome:
         try:
-            return fed(self._runner(call).run(call, job), call, job.row)
+            return fed(_unless_revoked(self._runner(call).run(call, job), job), call, job.row)
         except CallNotRunnable:
             raise
         except (ControlFlow, Exception) as error:  # noqa: BLE001 - whatever it is, the row must end
@@ -155,6 +155,15 @@ class PythonTask(Task):
         crashes = job.attempt
         seconds = 0.1 if crashes <= CRASHES_RUN_AGAIN_AT_ONCE else min(crashes**4, MAX_WAIT_SECONDS)
         return datetime.now(UTC) + timedelta(seconds=seconds)
+
+
+def _unless_revoked(outcome: Outcome, job: Job) -> Outcome:
+    """Return the outcome, or the end of a task that was revoked while it ran and wants to run again."""
+    if job.stop_cause is not JobCancelError or not isinstance(outcome, Completed):
+        return outcome
+    if outcome.metadata.get(OUTCOME) not in (TaskOutcome.RETRIED, TaskOutcome.REPLACED):
+        return outcome
+    return Cancelled("revoked", {**outcome.metadata, OUTCOME: TaskOutcome.REVOKED.value})
 
 
 def failure(error: BaseException, **extra: Any) -> Failed:

@@ -9,7 +9,7 @@ from typing import Any
 from river_compat.envelope import KIND
 from river_compat.expired import ExpiredResults, Kept
 from river_compat.python_task import FrameworkRunner, PythonTask
-from river_core import ProcessConfig, QueueConfig, Worker, WorkerConfig
+from river_core import Companion, ProcessConfig, QueueConfig, Worker, WorkerConfig
 from river_core.drivers.base import Driver
 from river_core.task import Registry, Task
 
@@ -23,8 +23,8 @@ class WorkerPlan:
 
     `slots` bounds all queues together; `main_thread` runs one task at a time in the main thread,
     `processes` each in a child process;
-    `poll_only` never listens. `refresh_attempts_after` and `plugins` are those of
-    `river_core.WorkerConfig`.
+    `poll_only` never listens. `refresh_attempts_after`, `plugins` and `companions` are those
+    of `river_core.WorkerConfig`.
     """
 
     queues: Sequence[str]
@@ -35,6 +35,7 @@ class WorkerPlan:
     refresh_attempts_after: float = 0.0
     poll_only: bool = False
     plugins: Sequence[object] = ()
+    companions: Sequence[Companion] = ()
     kept: Kept | None = None
     """For how long finished rows of tasks are kept; None is River's own retention."""
 
@@ -66,6 +67,7 @@ def build_worker(
         refresh_attempts_after=plan.refresh_attempts_after,
         poll_only=plan.poll_only,
         plugins=plan.plugins,
+        companions=plan.companions,
         **_retention(plan.kept),
     )
     return Worker(driver, registry, config)

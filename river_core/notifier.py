@@ -18,7 +18,8 @@ from typing import Any
 
 from river_core.db.notifications import TOPIC_DONE as TOPIC_DONE
 from river_core.db.notifications import TOPIC_LEADERSHIP as TOPIC_LEADERSHIP
-from river_core.drivers.base import Driver, Listener, Notification
+from river_core.db.notifications import notify_many
+from river_core.drivers.base import Connection, Driver, Listener, Notification
 from river_core.errors import DatabaseError
 from river_core.service import Service
 
@@ -144,6 +145,21 @@ class Notifier(Service):
                 callback(payload)
             except Exception:
                 logger.exception("a subscriber of %s raised", notification.topic)
+
+
+def notify(driver: Driver, topic: str, payloads: Sequence[Payload]) -> None:
+    """Send JSON objects on a topic, on a connection of the driver's own; raises DatabaseError."""
+    with driver.connect() as connection:
+        notify_on(connection, driver, topic, payloads)
+
+
+def notify_on(connection: Connection, driver: Driver, topic: str, payloads: Sequence[Payload]) -> None:
+    """Send JSON objects on a topic at the commit of what a connection has open.
+
+    Postgres takes at most 7,999 bytes in each, and whoever may connect can read them: ids only.
+    """
+    texts = [json.dumps(payload, separators=(",", ":")) for payload in payloads]
+    connection.fetch(notify_many(driver.sql, topic, texts))
 
 
 def reconnect_seconds(failures: int) -> float:

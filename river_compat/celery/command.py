@@ -14,12 +14,13 @@ from river_compat.celery.pools import PREFORK, SOLO, Autoscale, checked_pool, pr
 from river_compat.celery.retention import kept_results
 from river_compat.celery.runner import CeleryRunner
 from river_compat.celery.time_limits import TimeLimits, seconds_of
+from river_compat.celery.utils.nodenames import default_nodename
 from river_compat.worker import WorkerPlan
 from river_compat.worker import build_worker as build_river_worker
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
-    from river_core import ProcessConfig, Worker
+    from river_core import Companion, ProcessConfig, Worker
 
 logger = logging.getLogger(__name__)
 
@@ -68,18 +69,27 @@ def build_worker(
     if imported is not None:
         imported()
     limits = time_limits(app, options)
+    hostname = default_nodename(options.hostname)
     plan = WorkerPlan(
         queues=worked_queues(app, options),
         slots=_slots(app, options, pool, autoscale),
-        id=options.hostname,
+        id=hostname,
         main_thread=pool == SOLO,
         processes=_processes(app, options, pool, autoscale),
         refresh_attempts_after=app.conf.river_refresh_attempts_after,
         poll_only=options.poll_only or bool(app.conf.river_poll_only),
         plugins=app.conf.river_plugins,
+        companions=(_remote_control(app, hostname, pool),),
         kept=kept_results(app.conf),
     )
     return build_river_worker(app.runtime.driver, {FRAMEWORK: CeleryRunner(app, limits)}, plan)
+
+
+def _remote_control(app: Celery, hostname: str, pool: str) -> Companion:
+    from river_compat.celery.worker.commands import stop_process  # celery.worker needs this module
+    from river_compat.celery.worker.remote import RemoteControl
+
+    return RemoteControl(app, hostname, pool, stop_process)
 
 
 def pool_name(app: Celery, options: WorkerOptions) -> str:

@@ -25,12 +25,11 @@ NO_PARTS = "this part of Celery does not exist here; leave it out"
 PERIODIC = f"{LATER}; let cron send each task with app.send_task(...)"
 ROWS = "results are in the tasks' own rows; leave it out"
 START = "start workers with the command `river-compat worker`"
-OPERATIONS = f"{LATER}; stop workers by signals, and read and cancel rows with river_core's Client"
+EVENTS = "workers send no events: read the rows of river_job, or ask by app.control.inspect()"
 
 APPLICATION: dict[str, str] = {
     **dict.fromkeys(("Beat", "add_periodic_task"), PERIODIC),
     **dict.fromkeys(("start", "worker_main"), START),
-    **dict.fromkeys(("control", "events"), OPERATIONS),
     **dict.fromkeys(
         (
             "default_producer",
@@ -74,8 +73,7 @@ NAMES: dict[str, str] = {"maybe_patch_concurrency": START}
 MODULES: dict[str, str] = {
     "app.autoretry": "give autoretry_for to the task",
     "app.backends": ROWS,
-    "app.control": OPERATIONS,
-    "app.events": OPERATIONS,
+    "app.events": EVENTS,
     **dict.fromkeys(("apps.beat", "apps.multi", "apps.worker"), START),
     **dict.fromkeys(
         (

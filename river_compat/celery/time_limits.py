@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,9 @@ from river_core.task import Job
 if TYPE_CHECKING:
     from river_compat.celery.app.task import Task
     from river_compat.celery.request import Context
+
+LIMITS = "python_task_limits"
+"""Key that a claimed row is given on its way: the task's limits, where they were changed meanwhile."""
 
 logger = logging.getLogger("celery.worker.request")
 
@@ -23,16 +27,21 @@ class TimeLimits:
     soft: float | None = None
     hard: float | None = None
 
-    def of(self, task: Task[..., Any], request: Context) -> TimeLimits:
-        """Return the limits of one run, with these where neither call nor task says anything."""
+    def of(self, task: Task[..., Any], request: Context, changed: Sequence[Any] | None = None) -> TimeLimits:
+        """Return the limits of one run, with these where neither call nor task says anything.
+
+        `changed` are those that stand for the task's since the worker runs, the hard one first.
+        """
         hard, soft = request.time_limit, request.soft_time_limit
-        hard = hard or task.time_limit or self.hard
-        soft = soft or task.soft_time_limit or self.soft
+        of_task = (task.time_limit, task.soft_time_limit) if changed is None else changed
+        hard = hard or of_task[0] or self.hard
+        soft = soft or of_task[1] or self.soft
         return TimeLimits(float(soft) if soft else None, float(hard) if hard else None)
 
     def begin(self, job: Job, task: Task[..., Any], request: Context) -> None:
         """Bound the run of a job from now on."""
-        limits = self.of(task, request)
+        row = job.row
+        limits = self.of(task, request, row.metadata[LIMITS] if LIMITS in row.encoded_metadata else None)
         if limits.soft is None and limits.hard is None:
             return
         soft = limits.soft

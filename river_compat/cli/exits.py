@@ -20,6 +20,7 @@ class Exit(IntEnum):
     USAGE = 2
     NOT_FOUND = 3
     CHECK_FAILED = 4
+    UNAVAILABLE = 69
 
 
 def exit_code(error: BaseException) -> Exit:

@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     from river_compat.celery.app.task import Task
 
 _PACKAGE = "river_compat."
-_NOT_YET = "it is not implemented yet; leave the option out"
 REFUSED_OPTIONS: dict[str, str] = {
     "Request": "use the handlers on_failure, on_success and after_return of the task",
     "Strategy": "use the handlers on_failure, on_success and after_return of the task",
     "backend": "results are in the task's own row; leave the option out",
     "compression": "the database compresses large values by itself; leave the option out",
-    "rate_limit": _NOT_YET,
 }
 
 

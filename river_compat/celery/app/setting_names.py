@@ -43,6 +43,7 @@ HONOURED: dict[str, Any] = {
     "river_plugins": (),
     "river_poll_only": False,
     "river_queue_names": "lenient",
+    "river_rate_limit_scope": "global",
     "river_refresh_attempts_after": 600.0,
     "river_schema": "",
     "river_using": None,
@@ -55,6 +56,7 @@ HONOURED: dict[str, Any] = {
     "task_annotations": None,
     "task_create_missing_queues": True,
     "task_default_priority": None,
+    "task_default_rate_limit": None,
     "task_default_queue": "celery",
     "task_eager_propagates": False,
     "task_ignore_result": False,
@@ -183,7 +185,6 @@ OF_REFUSED: dict[str, Any] = {
     "security_key": None,
     "security_key_password": None,
     "task_compression": None,
-    "task_default_rate_limit": None,
     "task_protocol": 2,
     "task_retry_on_worker_lost": False,
     "task_soft_time_limit": None,
@@ -235,12 +236,14 @@ REFUSED: dict[str, Refusal] = {
     "river_queue_names": Refusal(
         lambda value: value not in ("lenient", "strict"), "use 'lenient' or 'strict'"
     ),
+    "river_rate_limit_scope": Refusal(
+        lambda value: value not in ("global", "worker"), "use 'global' or 'worker'"
+    ),
     "river_enqueue_in": Refusal(
         lambda value: value not in ("ambient", "own", "after_commit"),
         "use 'ambient', 'own' or 'after_commit'",
     ),
     "task_compression": Refusal(_given, "the database compresses large values by itself; remove the setting"),
-    "task_default_rate_limit": Refusal(_given, _NOT_YET),
     "task_protocol": Refusal(lambda value: value != 2, "only protocol 2 exists here; remove the setting"),
     "task_queues": Refusal(_gets_copies, "a row has one queue; send the task once for each queue"),
     "task_serializer": Refusal(lambda value: value == "auth", "signed messages do not exist; use 'json'"),

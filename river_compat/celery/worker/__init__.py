@@ -82,8 +82,13 @@ class WorkController:
         )
         self.pool_cls = pool_name(self.app, chosen)
         self.life = WorkerLife(self.app, self.hostname, options, self)
+        from river_compat.celery.worker.remote import RemoteControl  # it is part of this package
+
         self.river: Worker = build_worker(self.app, chosen, self.life.begin)
         self._stop = threading.Event()
+        for companion in self.river.config.companions:
+            if isinstance(companion, RemoteControl):
+                companion.shut_down = self.stop
 
     def _own_app(self) -> Celery:
         return getattr(self, "app", None) or get_current_app()

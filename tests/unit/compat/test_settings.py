@@ -176,7 +176,10 @@ def test_what_is_not_supported_is_refused_by_name(name: str, value: Any) -> None
 def test_refused_settings_may_have_celerys_default(name: str) -> None:
     """Configurations often repeat the defaults."""
     default = celery.app.defaults.DEFAULTS.get(
-        name, {"river_queue_names": "lenient", "river_enqueue_in": "own"}.get(name)
+        name,
+        {"river_queue_names": "lenient", "river_enqueue_in": "own", "river_rate_limit_scope": "global"}.get(
+            name
+        ),
     )
     make(**{name: default})
 

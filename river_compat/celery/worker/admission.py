@@ -1,0 +1,198 @@
+"""Which claimed rows run now: none that was revoked, and of a limited task one at a time.
+
+Decided before a row has a thread or a child process, so that what has to wait holds none.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from river_compat import envelope
+from river_compat.celery.exceptions import ImproperlyConfigured
+from river_compat.celery.remote_names import RATE
+from river_compat.celery.revoking import revoked_outcome
+from river_compat.celery.time_limits import LIMITS
+from river_compat.celery.utils.time import rate
+from river_compat.celery.worker.state import WorkerState
+from river_compat.envelope import KIND, TaskCall
+from river_compat.errors import CompatError
+from river_core import Admitted, JobRow, Outcome, Snoozed
+from river_core.drivers.base import Driver
+from river_core.json_text import merge_objects
+from river_core.standing import StandingRows
+
+SLOT = "python_task_slot"
+"""Metadata key of a row that waits for its turn: the time of its slot, in seconds since the epoch."""
+LATE_SECONDS = 1.0
+"""A row that comes later than this, and than one interval, after its slot takes a new one."""
+BUCKET_SECONDS = 86_400.0
+
+_ID = re.compile(r'"id": ?"((?:[^"\\]|\\.)*)"')
+_NAME = re.compile(r'"name": ?"((?:[^"\\]|\\.)*)"')
+
+logger = logging.getLogger("celery.worker.strategy")
+
+Reserve = Callable[[str, int, float], tuple[float, float]]
+"""Takes so many slots, so many seconds apart, of a task: when the first one is, and what time it is now."""
+
+
+class Admission:
+    """Asked with the rows of every claim of one worker."""
+
+    def __init__(self, app: Any, state: WorkerState, driver: Driver) -> None:
+        """Read the limits of the tasks; raises ImproperlyConfigured for what is no rate."""
+        self._state = state
+        self._rates = {} if app.conf.worker_disable_rate_limits else _rates(app)
+        self._disabled = bool(app.conf.worker_disable_rate_limits)
+        self._reserve = _reserve_here() if _scope(app) == "worker" else _reserve_in(driver)
+
+    def rate_of(self, name: str) -> float:
+        """Return how many runs a second a task may begin; 0 is without limit."""
+        if self._disabled:
+            return 0.0
+        changed = self._state.limits.get(name, {})
+        if "rate_limit" in changed:
+            return float(rate(changed["rate_limit"]))
+        return self._rates.get(name, 0.0)
+
+    def admit(self, rows: Sequence[JobRow]) -> Admitted:
+        """Return the rows that run now, and how the others end."""
+        admitted: list[JobRow] = []
+        refused: list[tuple[JobRow, Outcome]] = []
+        limited: dict[str, list[JobRow]] = defaultdict(list)
+        for row in rows:
+            if row.kind != KIND:
+                admitted.append(row)
+                continue
+            name = _found(_NAME, row)
+            if self._state.has_revoked and self._state.is_revoked(_found(_ID, row)):
+                logger.info("Discarding revoked task: %s[%s]", name, _found(_ID, row))
+                refused.append((row, revoked_outcome(row)))
+            elif self.rate_of(name):
+                limited[name].append(row)
+            else:
+                admitted.append(self._taken(name, row))
+        for name, waiting in limited.items():
+            self._space(name, waiting, admitted, refused)
+        return admitted, refused
+
+    def _taken(self, name: str, row: JobRow) -> JobRow:
+        self._state.total[name] += 1
+        limits = self._state.limits.get(name, {}).get("time_limit")
+        if limits is None:
+            return row
+        return replace(
+            row, encoded_metadata=merge_objects(row.encoded_metadata, json.dumps({LIMITS: limits}))
+        )
+
+    def _space(
+        self,
+        name: str,
+        rows: Sequence[JobRow],
+        admitted: list[JobRow],
+        refused: list[tuple[JobRow, Outcome]],
+    ) -> None:
+        interval = 1.0 / self.rate_of(name)
+        fresh = []
+        for row in rows:
+            if _has_turn(row, interval):
+                admitted.append(self._taken(name, row))
+            else:
+                fresh.append(row)
+        if not fresh:
+            return
+        slot, now = self._reserve(name, len(fresh), interval)
+        for row in fresh:
+            if slot <= now:
+                admitted.append(self._taken(name, row))
+            else:
+                refused.append((row, Snoozed(slot - now, {SLOT: slot})))
+            slot += interval
+
+
+def _has_turn(row: JobRow, interval: float) -> bool:
+    """Tell whether a row has waited for its slot, and did not come so late that others have it by now."""
+    if f'"{SLOT}"' not in row.encoded_metadata or row.attempted_at is None:
+        return False
+    slot = row.metadata.get(SLOT)
+    late = max(interval, LATE_SECONDS)
+    return isinstance(slot, int | float) and row.attempted_at.timestamp() - late <= slot
+
+
+def _found(pattern: re.Pattern[str], row: JobRow) -> str:
+    """Return the id or name in a row's arguments without decoding them: bodies are text, so nothing in
+    them looks like a key."""
+    if '"body"' not in row.encoded_args:  # written by another language, with arguments that are no text
+        call = _decoded(row)
+        return "" if call is None else call.id if pattern is _ID else call.name
+    match = pattern.search(row.encoded_args)
+    if match is None:
+        return ""
+    text: str = json.loads(f'"{match[1]}"')
+    return text
+
+
+def _decoded(row: JobRow) -> TaskCall | None:
+    try:
+        return envelope.decode(row.encoded_args, row.id)
+    except CompatError:
+        return None
+
+
+def _rates(app: Any) -> dict[str, float]:
+    found = {}
+    for name, task in app.tasks.items():
+        given = task.rate_limit
+        given = app.conf.task_default_rate_limit if given is None else given
+        try:
+            found[name] = float(rate(given))
+        except (KeyError, ValueError, TypeError) as error:
+            raise ImproperlyConfigured(
+                f"the rate limit of {name} is a number or text such as '10/m', not {given!r}"
+            ) from error
+    return {name: value for name, value in found.items() if value > 0}
+
+
+def _scope(app: Any) -> str:
+    scope = app.conf.river_rate_limit_scope
+    if scope not in ("global", "worker"):
+        raise ImproperlyConfigured(f"river_rate_limit_scope is 'global' or 'worker', not {scope!r}")
+    return str(scope)
+
+
+def _reserve_in(driver: Driver) -> Reserve:
+    """Take slots of all workers together, by the database's clock."""
+    rows = StandingRows(driver)
+
+    def reserve(name: str, count: int, interval: float) -> tuple[float, float]:
+        taken: list[tuple[float, float]] = []
+
+        def advance(value: str | None, now: float) -> str:
+            first = max(float(value or 0), now)
+            taken[:] = [(first, now)]
+            return repr(first + count * interval)
+
+        rows.change(f"{RATE}{name}", advance, BUCKET_SECONDS)
+        return taken[0]
+
+    return reserve
+
+
+def _reserve_here() -> Reserve:
+    """Take slots of this worker alone."""
+    next_free: dict[str, float] = {}
+
+    def reserve(name: str, count: int, interval: float) -> tuple[float, float]:
+        now = time.time()
+        first = max(next_free.get(name, 0.0), now)
+        next_free[name] = first + count * interval
+        return first, now
+
+    return reserve

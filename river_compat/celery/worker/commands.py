@@ -1,0 +1,191 @@
+"""The control commands of every worker."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from typing import Any
+
+from river_compat.celery.app.control import REFUSED
+from river_compat.celery.utils.time import rate
+from river_compat.celery.worker.control import control_command, nok, ok
+from river_core import errors
+
+logger = logging.getLogger("celery.worker.control")
+
+
+def _ids(given: Any) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+@control_command(variadic="task_id", signature="[id1 [id2 [... [idN]]]]")
+def revoke(state: Any, task_id: Any, terminate: bool = False, signal: Any = None, **kwargs: Any) -> Any:
+    """Revoke tasks by id (or list of ids); the caller's part is done in the database."""
+    ids = _ids(task_id)
+    if not terminate:
+        state.facts.revoke(ids)
+        return ok(f"tasks {ids} flagged as revoked")
+    state.remote.end_terminated()
+    return ok(f"terminate: tasks {ids} are ended by {signal or 'SIGTERM'} where they run")
+
+
+@control_command(
+    variadic="headers",
+    signature="[key1=value1 [key2=value2 [... [keyN=valueN]]]]",
+    name="revoke_by_stamped_headers",
+)
+def revoke_by_stamped_headers(state: Any, headers: Any, terminate: bool = False, **kwargs: Any) -> Any:
+    """Revoke tasks by their stamps; the caller's part is done in the database."""
+    if terminate:
+        state.remote.end_terminated()
+    return ok(f"tasks with stamps {headers} flagged as revoked")
+
+
+@control_command(
+    variadic="task_id",
+    args=[("signal", str)],
+    signature="<signal> [id1 [id2 [... [idN]]]]",
+)
+def terminate(state: Any, signal: Any, task_id: Any, **kwargs: Any) -> Any:
+    """Revoke tasks by id and end those that run by a signal."""
+    return revoke(state, task_id, terminate=True, signal=signal)
+
+
+@control_command(
+    args=[("task_name", str), ("rate_limit", str)],
+    signature="<task_name> <rate_limit (e.g., 5/s | 5/m | 5/h)>",
+)
+def rate_limit(state: Any, task_name: str, rate_limit: Any, **kwargs: Any) -> Any:
+    """Tell workers to change how often a task may start."""
+    try:
+        rate(rate_limit)
+    except (KeyError, ValueError) as error:
+        return nok(f"Invalid rate limit string: {error!r}")
+    if task_name not in state.app.tasks:
+        logger.error("a rate limit was set for task %s, which is not known here", task_name)
+        return nok("unknown task")
+    state.change_limits(task_name, rate_limit=rate_limit)
+    if not rate_limit:
+        return ok("rate limit disabled successfully")
+    return ok("new rate limit set successfully")
+
+
+@control_command(
+    args=[("task_name", str), ("soft", float), ("hard", float)],
+    signature="<task_name> <soft_secs> [hard_secs]",
+)
+def time_limit(state: Any, task_name: str, hard: Any = None, soft: Any = None, **kwargs: Any) -> Any:
+    """Tell workers to change how long a task may run."""
+    if task_name not in state.app.tasks:
+        logger.error("time limits were set for task %s, which is not known here", task_name)
+        return nok("unknown task")
+    state.change_limits(task_name, time_limit=[hard, soft])
+    return ok("time limits set successfully")
+
+
+@control_command()
+def enable_events(state: Any) -> Any:
+    """Do nothing: workers send no events."""
+    return ok("task events do not exist here: the rows of river_job tell what happens")
+
+
+@control_command()
+def disable_events(state: Any) -> Any:
+    """Do nothing: workers send no events."""
+    return ok("task events do not exist here")
+
+
+@control_command()
+def heartbeat(state: Any) -> None:
+    """Do nothing: a worker's lock shows that it lives."""
+
+
+@control_command(visible=False)
+def election(state: Any, id: str, topic: str, action: Any = None, **kwargs: Any) -> Any:  # noqa: A002
+    """Refuse."""
+    return nok(f"not supported: {REFUSED['election']}")
+
+
+@control_command(args=[("n", int)], signature="[N=1]")
+def pool_grow(state: Any, n: int = 1, **kwargs: Any) -> Any:
+    """Run n tasks more at once."""
+    return _resized(state, state.worker.size + int(n), "pool will grow")
+
+
+@control_command(args=[("n", int)], signature="[N=1]")
+def pool_shrink(state: Any, n: int = 1, **kwargs: Any) -> Any:
+    """Run n tasks fewer at once."""
+    return _resized(state, state.worker.size - int(n), "pool will shrink")
+
+
+def _resized(state: Any, size: int, text: str) -> Any:
+    try:
+        state.worker.resize(size)
+    except errors.ConfigurationError as error:
+        return nok(str(error))
+    return ok(text)
+
+
+@control_command()
+def pool_restart(
+    state: Any, modules: Any = None, reload: bool = False, reloader: Any = None, **kwargs: Any
+) -> Any:
+    """Refuse: restart the worker."""
+    return nok("a pool is not restarted in place: restart the worker; its tasks may finish")
+
+
+@control_command(args=[("max", int), ("min", int)], signature="[max [min]]")
+def autoscale(state: Any, max: int | None = None, min: int | None = None) -> Any:  # noqa: A002
+    """Change how many tasks run at once at most."""
+    config = state.worker.config.processes
+    if config is None or config.min_size is None:
+        return nok("Autoscale not enabled")
+    if max is None:
+        return nok("autoscale needs max")
+    return _resized(state, int(max), f"autoscale now max={max} min={config.min_size}")
+
+
+@control_command()
+def shutdown(state: Any, msg: str = "Got shutdown from remote", **kwargs: Any) -> None:
+    """Stop the worker; what runs may finish."""
+    logger.warning(msg)
+    state.remote.shut_down()
+
+
+@control_command(
+    args=[
+        ("queue", str),
+        ("exchange", str),
+        ("exchange_type", str),
+        ("routing_key", str),
+    ],
+    signature="<queue> [exchange [type [routing_key]]]",
+)
+def add_consumer(
+    state: Any,
+    queue: str,
+    exchange: Any = None,
+    exchange_type: Any = None,
+    routing_key: Any = None,
+    **options: Any,
+) -> Any:
+    """Tell workers to work one more queue."""
+    if any(item.name == queue for item in state.worker.queue_states()):
+        return ok(f"already consuming from {queue!r}")
+    state.worker.queue_add(queue, state.queue_config())
+    return ok(f"add consumer {queue}")
+
+
+@control_command(args=[("queue", str)], signature="<queue>")
+def cancel_consumer(state: Any, queue: str, **kwargs: Any) -> Any:
+    """Tell workers to claim no more for a queue."""
+    if all(item.name != queue for item in state.worker.queue_states()):
+        return ok(f"not consuming from {queue!r}")
+    state.remote.aside(lambda: state.worker.queue_remove(queue))
+    return ok(f"no longer consuming from {queue}")
+
+
+def stop_process() -> None:
+    """Stop this process as SIGTERM does, for a worker that is the process."""
+    os.kill(os.getpid(), signal.SIGTERM)

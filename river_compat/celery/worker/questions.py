@@ -1,0 +1,239 @@
+"""The inspect commands of every worker."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import kombu.entity
+
+from river_compat import codec, envelope
+from river_compat.celery.app.control import REFUSED
+from river_compat.celery.request import read_headers
+from river_compat.celery.worker.control import inspect_command, nok, ok
+from river_compat.errors import CompatError
+from river_core import JobHere, JobRow
+
+SCHEDULED_ROWS = 1_000
+DEFAULT_TASK_INFO_ITEMS = ("exchange", "routing_key", "rate_limit")
+_KILOBYTE = 1024
+
+
+@inspect_command(default_timeout=0.2)
+def ping(state: Any, **kwargs: Any) -> Any:
+    """Ping worker(s)."""
+    return ok("pong")
+
+
+@inspect_command()
+def report(state: Any) -> Any:
+    """Information about Celery installation for bug reports."""
+    return ok(state.app.bugreport())
+
+
+@inspect_command(
+    name="conf", alias="dump_conf", signature="[include_defaults=False]", args=[("with_defaults", bool)]
+)
+def conf(state: Any, with_defaults: bool = False, **kwargs: Any) -> Any:
+    """List configuration, without secrets."""
+    return _plain(state.app.conf.table(with_defaults=bool(with_defaults)))
+
+
+@inspect_command(variadic="ids", signature="[id1 [id2 [... [idN]]]]")
+def query_task(state: Any, ids: Any, **kwargs: Any) -> Any:
+    """Query for task information by id."""
+    wanted = {ids} if isinstance(ids, str) else set(ids)
+    found = {}
+    for here in state.worker.jobs_here():
+        facts = _facts(state, here)
+        if facts["id"] in wanted:
+            found[facts["id"]] = ["active" if here.started else "reserved", facts]
+    return found
+
+
+@inspect_command()
+def clock(state: Any, **kwargs: Any) -> Any:
+    """Get current logical clock value."""
+    return {"clock": state.facts.clock}
+
+
+@inspect_command(visible=False)
+def hello(state: Any, from_node: str, revoked: Any = None, **kwargs: Any) -> Any:
+    """Tell the clock, and what is known as revoked; learn what the other knows."""
+    if from_node == state.hostname:
+        return None
+    state.facts.revoke(revoked or ())
+    return {"revoked": state.facts.revoked(), "clock": state.facts.tick()}
+
+
+@inspect_command(default_timeout=0.2)
+def stats(state: Any, **kwargs: Any) -> Any:
+    """Request worker statistics/information."""
+    worker = state.worker
+    config = worker.config
+    return {
+        "total": dict(state.facts.total),
+        "pid": os.getpid(),
+        "clock": str(state.facts.clock),
+        "uptime": round(time.monotonic() - state.facts.started_at),
+        "pool": {
+            "implementation": state.pool,
+            "max-concurrency": worker.size,
+            "processes": worker.pids,
+            "max-tasks-per-child": config.processes.max_jobs_per_child if config.processes else None,
+            "timeouts": [
+                state.app.conf.get(name) or 0 for name in ("task_soft_time_limit", "task_time_limit")
+            ],
+        },
+        "broker": {"transport": worker.driver.sql.dialect.value, "hostname": None},
+        "prefetch_count": worker.size,
+        "rusage": _usage(),
+    }
+
+
+def _usage() -> dict[str, float]:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return {name.removeprefix("ru_"): getattr(used, name) for name in dir(used) if name.startswith("ru_")}
+
+
+@inspect_command(alias="dump_schedule")
+def scheduled(state: Any, **kwargs: Any) -> Any:
+    """List of currently scheduled ETA/countdown tasks, told by one worker for all."""
+    if not state.is_first:
+        return []
+    rows = state.worker.client.job_list(
+        kinds=[envelope.KIND],
+        states=["scheduled"],
+        queues=list(state.app.queue_names()),
+        limit=SCHEDULED_ROWS,
+    ).jobs
+    return [
+        {"eta": row.scheduled_at.isoformat(), "priority": row.priority, "request": _row_facts(state, row)}
+        for row in rows
+    ]
+
+
+@inspect_command(alias="dump_reserved")
+def reserved(state: Any, **kwargs: Any) -> Any:
+    """List of currently reserved tasks, not including scheduled/active."""
+    return [_facts(state, here) for here in state.worker.jobs_here() if not here.started]
+
+
+@inspect_command(alias="dump_active")
+def active(state: Any, safe: bool = False, **kwargs: Any) -> Any:
+    """List of tasks currently being executed."""
+    return [_facts(state, here, bool(safe)) for here in state.worker.jobs_here() if here.started]
+
+
+@inspect_command(alias="dump_revoked")
+def revoked(state: Any, **kwargs: Any) -> Any:
+    """List of revoked task-ids."""
+    return state.facts.revoked()
+
+
+@inspect_command(alias="dump_tasks", variadic="taskinfoitems", signature="[attr1 [attr2 [... [attrN]]]]")
+def registered(state: Any, taskinfoitems: Any = None, builtins: bool = False, **kwargs: Any) -> Any:
+    """List of registered tasks."""
+    items = taskinfoitems or DEFAULT_TASK_INFO_ITEMS
+    names = sorted(name for name in state.app.tasks if builtins or not name.startswith("celery."))
+    return [_described(state.app.tasks[name], items) for name in names]
+
+
+def _described(task: Any, items: Iterable[str]) -> str:
+    found = {item: getattr(task, item, None) for item in items}
+    shown = [f"{item}={value}" for item, value in found.items() if value is not None]
+    return f"{task.name} [{' '.join(shown)}]" if shown else str(task.name)
+
+
+@inspect_command()
+def active_queues(state: Any) -> Any:
+    """List the task queues a worker is currently consuming from."""
+    make: Any = kombu.entity.Queue
+    names = [item.name for item in state.worker.queue_states()]
+    return [_plain(make(name, routing_key=name).as_dict(recurse=True)) for name in names]
+
+
+@inspect_command()
+def memsample(state: Any, **kwargs: Any) -> Any:
+    """Sample current RSS memory usage."""
+    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KILOBYTE:.1f}MB"
+
+
+@inspect_command(args=[("samples", int)], signature="[n_samples=10]")
+def memdump(state: Any, samples: int = 10, **kwargs: Any) -> Any:
+    """Not supported: profile the worker's process from outside."""
+    return nok(f"not supported: {REFUSED['memdump']}")
+
+
+@inspect_command(
+    args=[("type", str), ("num", int), ("max_depth", int)],
+    signature="[object_type=Request] [num=200 [max_depth=10]]",
+)
+def objgraph(state: Any, num: int = 200, max_depth: int = 10, type: str = "Request") -> Any:  # noqa: A002
+    """Not supported: profile the worker's process from outside."""
+    return nok(f"not supported: {REFUSED['objgraph']}")
+
+
+def _facts(state: Any, here: JobHere, safe: bool = False) -> dict[str, Any]:
+    started = state.facts.epoch + here.claimed_at
+    return {
+        **_row_facts(state, here.row, safe),
+        "time_start": started if here.started else None,
+        "worker_pid": here.pid if here.started else None,
+    }
+
+
+def _row_facts(state: Any, row: JobRow, safe: bool = False) -> dict[str, Any]:
+    facts: dict[str, Any] = {"id": str(row.id), "name": None, "args": None, "kwargs": None, "type": None}
+    priority = None
+    try:
+        call = envelope.decode(row.encoded_args, row.id)
+        args, kwargs = (call.args_repr, call.kwargs_repr) if safe else _arguments(call)
+        facts |= {"id": call.id, "name": call.name, "args": args, "kwargs": kwargs, "type": call.name}
+        priority = read_headers(call.headers).get("priority")
+    except (CompatError, codec.DecodeError):
+        pass
+    return {
+        **facts,
+        "hostname": state.hostname,
+        "time_start": None,
+        "acknowledged": False,
+        "delivery_info": {
+            "exchange": "",
+            "routing_key": row.queue,
+            "priority": priority,
+            "redelivered": row.attempt > 1,
+        },
+        "worker_pid": None,
+        "river_job_id": row.id,
+    }
+
+
+def _arguments(call: envelope.TaskCall) -> tuple[Any, Any]:
+    """Return the arguments where they are JSON and any reader may have them, else as they are shown."""
+    if call.body is None:
+        return call.plain_args, call.plain_kwargs
+    if call.content_type != codec.JSON_TYPE:
+        return call.args_repr, call.kwargs_repr
+    try:
+        args, kwargs, *_ = codec.decode(
+            call.body, call.content_type, call.content_encoding, codec.ACCEPT_JSON
+        )
+    except (codec.DecodeError, codec.ContentDisallowed, ValueError, TypeError):
+        return call.args_repr, call.kwargs_repr
+    return args, kwargs
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with texts for what is no JSON."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,0 +1,367 @@
+"""Revokes, limits and questions on real workers; what a command does to rows and to what runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from river_compat.celery import Celery
+from river_compat.celery.exceptions import ImproperlyConfigured, TaskRevokedError, UnsupportedFeature
+from river_compat.celery.signals import task_revoked
+from river_compat.celery.worker.control import Panel, control_command, inspect_command
+from river_core import Client
+from river_core.drivers.base import Driver
+from river_core.job import JobState
+from tests.runtime.celery.conftest import Working
+from tests.runtime.workers import wait_for
+
+WAIT = 20
+ANSWERS = 15.0
+"""Enough for a worker that answers; a call ends sooner when its `limit` is reached."""
+
+
+@pytest.fixture
+def ran(app: Celery) -> list[Any]:
+    """What the tasks `note`, `hold` and `again` have done, in order; `hold` waits for its gate."""
+    done: list[Any] = []
+    gate = threading.Event()
+
+    @app.task(shared=False, name="note")
+    def note(value: Any) -> Any:
+        done.append(value)
+        return value
+
+    @app.task(shared=False, name="hold")
+    def hold() -> str:
+        done.append("began")
+        assert gate.wait(WAIT)
+        return "held"
+
+    @app.task(shared=False, name="again", bind=True, max_retries=5)
+    def again(self: Any) -> None:
+        done.append(self.request.retries)
+        if not gate.is_set():
+            gate.wait(WAIT)
+        raise self.retry(countdown=0)
+
+    app.finalize()
+    app.gate = gate  # type: ignore[attr-defined]
+    return done
+
+
+def asked(app: Celery, **options: Any) -> Any:
+    """Ask one worker; the call ends with its answer."""
+    return app.control.inspect(timeout=ANSWERS, limit=1, **options)
+
+
+def revoked(result: Any) -> bool:
+    with pytest.raises(TaskRevokedError):
+        result.get(timeout=WAIT)
+    return bool(result.state == "REVOKED")
+
+
+@pytest.mark.parametrize("options", [{}, {"countdown": 3600}])
+def test_a_revoked_task_ends_without_any_worker(
+    app: Celery, working: Working, ran: list[Any], options: dict[str, Any]
+) -> None:
+    """Row 12.1. Its state is REVOKED at once, and no worker runs it later."""
+    result = app.tasks["note"].apply_async((1,), **options)
+    result.revoke()
+    assert (result.state, result.ready(), result.failed(), result.successful()) == (
+        "REVOKED",
+        True,
+        False,
+        False,
+    )
+    with working():
+        assert app.tasks["note"].delay(2).get(timeout=WAIT) == 2
+    assert ran == [2]
+
+
+def test_an_id_is_revoked_before_anybody_sends_it(app: Celery, working: Working, ran: list[Any]) -> None:
+    """Row 12.3. Heard by workers that are up, and read by those that start later."""
+    app.control.revoke(["early", "earlier"])
+    with working():
+        first = app.tasks["note"].apply_async((1,), task_id="early")
+        assert revoked(first)
+        app.control.revoke("while-up")
+        assert revoked(app.tasks["note"].apply_async((2,), task_id="while-up"))
+        assert set(asked(app).revoked().popitem()[1]) == {"early", "earlier", "while-up"}
+    assert ran == []
+
+
+def test_a_revoke_between_two_attempts_ends_the_task(app: Celery, ran: list[Any]) -> None:
+    """Row 12.4. The row of the retry has the same task id."""
+    result = app.tasks["note"].apply_async((1,), retries=1, countdown=60)
+    assert result.state == "RETRY"
+    app.control.revoke(result.id)
+    assert result.state == "REVOKED"
+
+
+def test_a_task_that_is_revoked_while_it_runs_does_not_run_again(
+    app: Celery, working: Working, ran: list[Any]
+) -> None:
+    """Rows 12.1, 12.4. It goes on; its retry ends it."""
+    with working() as worker:
+        result = app.tasks["again"].delay()
+        wait_for(lambda: ran, "the start")
+        result.revoke()
+        [here] = worker.jobs_here()
+        job = next(item.job for slots in worker._parts.slots for item in slots._running.values())  # type: ignore[union-attr]
+        wait_for(lambda: job.stopped, "the word that it is revoked")
+        app.gate.set()  # type: ignore[attr-defined]
+        assert revoked(result)
+    assert ran == [0]
+    assert here.row.attempt == 1
+
+
+def test_terminate_ends_the_run_and_no_other(app: Celery, working: Working, ran: list[Any]) -> None:
+    """Row 12.2. REVOKED, not FAILURE, and the worker works on."""
+    with working(concurrency=1, pool="threads"):
+        result = app.tasks["again"].delay()
+        wait_for(lambda: ran, "the start")
+        result.revoke(terminate=True)
+        app.gate.set()  # type: ignore[attr-defined]
+        assert revoked(result)
+        assert app.tasks["note"].delay(2).get(timeout=WAIT) == 2
+    assert ran == [0, 2]
+
+
+def test_the_signal_of_a_revoke_is_sent_where_it_ends(app: Celery, working: Working, ran: list[Any]) -> None:
+    """By the caller for a row that waits, once."""
+    told: list[dict[str, Any]] = []
+
+    def tell(sender: Any = None, **facts: Any) -> None:
+        told.append({"task": sender.name, "id": facts["request"].id, "expired": facts["expired"]})
+
+    task_revoked.connect(tell)
+    try:
+        result = app.tasks["note"].delay(1)
+        result.revoke()
+        result.revoke()
+    finally:
+        task_revoked.disconnect(tell)
+    assert told == [{"task": "note", "id": result.id, "expired": False}]
+
+
+def test_tasks_are_revoked_by_their_stamps(app: Celery, driver: Driver, ran: list[Any]) -> None:
+    """Row 12.5. Only those with the stamp."""
+    results = [app.tasks["note"].apply_async((n,), countdown=60) for n in range(3)]
+    client = Client(driver)
+    rows = client.job_list().jobs
+    for row, stamp in zip(rows, ("a", "b", "a"), strict=True):
+        client.job_update(row.id, metadata={"python_task_stamps": {"batch": [stamp]}})
+    app.control.revoke_by_stamped_headers({"batch": "a"})
+    assert [result.state for result in results] == ["REVOKED", "PENDING", "REVOKED"]
+
+
+def test_a_purge_leaves_what_is_not_ours(app: Celery, driver: Driver, ran: list[Any]) -> None:
+    """Row 12.6. Jobs of other kinds and of other queues stay."""
+    for value in range(3):
+        app.tasks["note"].delay(value)
+    app.tasks["note"].apply_async((1,), queue="other")
+    other = Client(driver).insert_params([_native(app.conf.task_default_queue)])[0].job.id
+    assert app.control.purge() == 3
+    assert app.control.discard_all() == 0
+    left = Client(driver).job_list().jobs
+    assert sorted((row.kind, row.queue) for row in left) == [("native", "celery"), ("python_task", "other")]
+    assert other in {row.id for row in left}
+
+
+def _native(queue: str) -> Any:
+    from river_core.insert import InsertParams
+
+    return InsertParams("native", "{}", queue=queue)
+
+
+def test_questions_are_answered_in_celerys_shapes(app: Celery, working: Working, ran: list[Any]) -> None:
+    """Row 12.7, O11. By each worker under its name."""
+    assert app.control.inspect(timeout=0.1).ping() is None
+    assert app.control.ping(timeout=0.1) == []
+    waiting = app.tasks["note"].apply_async((9,), countdown=3600)
+    with working(hostname="w1@host", concurrency=2) as worker:
+        result = app.tasks["hold"].delay()
+        wait_for(lambda: ran, "the start")
+        assert app.control.ping(timeout=ANSWERS, limit=1) == [{"w1@host": {"ok": "pong"}}]
+        assert asked(app, destination="w1@host").ping() == {"ok": "pong"}
+        assert app.control.inspect(["w2@host"], timeout=0.2).ping() is None
+        [active] = asked(app).active()["w1@host"]
+        assert (active["id"], active["name"], active["args"], active["hostname"]) == (
+            result.id,
+            "hold",
+            [],
+            "w1@host",
+        )
+        assert active["delivery_info"]["routing_key"] == "celery"
+        assert abs(active["time_start"] - time.time()) < 3600
+        assert asked(app).query_task(result.id, "unknown") == {"w1@host": {result.id: ["active", active]}}
+        [scheduled] = asked(app).scheduled()["w1@host"]
+        assert scheduled["request"]["id"] == waiting.id
+        assert asked(app).reserved() == {"w1@host": []}
+        names = asked(app).registered("max_retries")["w1@host"]
+        assert "hold [max_retries=3]" in names
+        stats = asked(app).stats()["w1@host"]
+        assert stats["total"] == {"hold": 1}
+        assert stats["pool"]["max-concurrency"] == 2
+        assert [queue["name"] for queue in asked(app).active_queues()["w1@host"]] == ["celery"]
+        assert asked(app).clock()["w1@host"]["clock"] > 0
+        assert "broker_url" not in str(asked(app).conf())
+        assert worker.id.startswith("w1@host_")
+        app.gate.set()  # type: ignore[attr-defined]
+        assert result.get(timeout=WAIT) == "held"
+
+
+def test_a_worker_takes_orders(app: Celery, working: Working, ran: list[Any]) -> None:
+    """Row 12.6. Queues and places change while it works."""
+    control, reply = app.control, {"reply": True, "timeout": ANSWERS, "limit": 1}
+    with working(hostname="w1@host", pool="threads", concurrency=2) as worker:
+        assert control.add_consumer("more", **reply) == [{"w1@host": {"ok": "add consumer more"}}]
+        assert app.tasks["note"].apply_async((1,), queue="more").get(timeout=WAIT) == 1
+        assert control.cancel_consumer("more", **reply) == [
+            {"w1@host": {"ok": "no longer consuming from more"}}
+        ]
+        wait_for(lambda: [item.name for item in worker.queue_states()] == ["celery"], "the queue to go")
+        control.pool_grow(3, **reply)
+        assert worker.size == 5
+        control.pool_shrink(4, **reply)
+        assert worker.size == 1
+        assert "error" in control.pool_shrink(4, **reply)[0]["w1@host"]
+        assert "error" in control.pool_restart(**reply)[0]["w1@host"]
+        assert "error" in control.broadcast("unknown-command", **reply)[0]["w1@host"]
+
+
+def test_custom_commands_answer_from_each_worker(app: Celery, working: Working, ran: list[Any]) -> None:
+    """Row 12.8. With their arguments; an error is an answer."""
+
+    @inspect_command(name="current_names")
+    def current_names(state: Any, prefix: str = "") -> Any:
+        return sorted(name for name in state.app.tasks if name.startswith(prefix))
+
+    @control_command(name="break_it")
+    def break_it(state: Any) -> None:
+        raise ValueError("broken")
+
+    try:
+        with working(hostname="w1@host"), working(hostname="w2@host"):
+            answers = app.control.broadcast(
+                "current_names", {"prefix": "ho"}, reply=True, timeout=ANSWERS, limit=2
+            )
+            assert sorted(answers, key=str) == [{"w1@host": ["hold"]}, {"w2@host": ["hold"]}]
+            [failed] = app.control.broadcast("break_it", destination=["w2@host"], reply=True, timeout=ANSWERS)
+            assert failed == {"w2@host": {"error": "ValueError('broken')"}}
+            by_pattern = app.control.inspect(pattern="w2*", matcher="glob", timeout=ANSWERS, limit=1)
+            assert by_pattern.ping() == {"w2@host": {"ok": "pong"}}
+    finally:
+        for name in ("current_names", "break_it"):
+            del Panel.data[name], Panel.meta[name]
+
+
+def test_a_worker_without_remote_control_says_nothing(app: Celery, working: Working, ran: list[Any]) -> None:
+    """Row 12.9. `worker_enable_remote_control=False`; revokes count all the same."""
+    app.conf.worker_enable_remote_control = False
+    with working():
+        assert app.control.ping(timeout=0.3) == []
+        app.control.revoke("early")
+        assert revoked(app.tasks["note"].apply_async((1,), task_id="early"))
+
+
+def test_large_replies_arrive_whole(app: Celery, working: Working, ran: list[Any]) -> None:
+    """More than a notification may hold."""
+    app.control.revoke([f"{n:05d}-{'x' * 50}" for n in range(500)])
+    with working():
+        assert len(asked(app).revoked().popitem()[1]) == 500
+
+
+def test_polled_workers_answer_too(app: Celery, working: Working, ran: list[Any]) -> None:
+    """Behind a pooler nothing is heard."""
+    app.conf.river_poll_only = True
+    with working(hostname="w1@host"):
+        assert app.control.ping(timeout=ANSWERS, limit=1) == [{"w1@host": {"ok": "pong"}}]
+        app.control.revoke("early")
+        wait_for(lambda: asked(app).revoked() == {"w1@host": ["early"]}, "the revoke")
+        assert revoked(app.tasks["note"].apply_async((1,), task_id="early"))
+
+
+def test_nothing_is_left_behind(app: Celery, driver: Driver, working: Working, ran: list[Any]) -> None:
+    """Requests and replies go with the caller."""
+    with working():
+        app.control.ping(timeout=ANSWERS, limit=1)
+    assert Client(driver).job_list(kinds=["python_state"]).jobs == []
+
+
+@pytest.mark.parametrize("command", ["election", "memdump", "objgraph"])
+def test_what_is_not_here_is_refused_by_name(app: Celery, command: str) -> None:
+    """Row 12.6, 12.7."""
+    with pytest.raises(UnsupportedFeature, match=command):
+        app.control.broadcast(command)
+
+
+# -- rate limits
+
+
+def test_a_limited_task_lets_others_by(app: Celery, working: Working, ran: list[Any]) -> None:
+    """Row 10.7, O04. It waits in the table, with no slot: 20 others end before its second turn is far."""
+
+    @app.task(shared=False, name="limited", rate_limit="1/s")
+    def limited() -> None:
+        ran.append("limited")
+
+    for _ in range(40):
+        limited.delay()
+    others = [app.tasks["note"].delay(n) for n in range(20)]
+    with working(concurrency=2, pool="threads"):
+        assert [other.get(timeout=WAIT) for other in others] == list(range(20))
+        wait_for(lambda: ran.count("limited") >= 2, "the second turn")
+    assert ran.count("limited") < 20
+
+
+@pytest.mark.parametrize(("scope", "together"), [("global", True), ("worker", False)])
+def test_the_limit_holds_for_all_workers_together(
+    app: Celery, driver: Driver, working: Working, ran: list[Any], scope: str, together: bool
+) -> None:
+    """Row 10.7. Or for each, with `river_rate_limit_scope="worker"`."""
+    app.conf.river_rate_limit_scope = scope
+    starts: list[float] = []
+
+    @app.task(shared=False, name="limited", rate_limit="60/h")
+    def limited() -> None:
+        starts.append(time.monotonic())
+
+    for _ in range(2):
+        limited.delay()
+    with working(concurrency=1, pool="threads"), working(concurrency=1, pool="threads"):
+        wait_for(lambda: starts, "the first start")
+        if together:
+            wait_for(lambda: _has(driver, JobState.SCHEDULED), "the wait of the second")
+            assert len(starts) == 1
+
+
+def _has(driver: Driver, state: JobState) -> bool:
+    return bool(Client(driver).job_list(states=[state]).jobs)
+
+
+def test_a_rate_that_is_set_while_workers_run_is_kept(
+    app: Celery, driver: Driver, working: Working, ran: list[Any]
+) -> None:
+    """Row 10.7. Workers that start later have it, until it is lifted."""
+    reply = {"reply": True, "timeout": ANSWERS, "limit": 1}
+    with working(hostname="w1@host"):
+        told = app.control.rate_limit("note", "1/h", **reply)
+        assert told == [{"w1@host": {"ok": "new rate limit set successfully"}}]
+        assert app.control.rate_limit("unknown", "1/h", **reply) == [{"w1@host": {"error": "unknown task"}}]
+        app.tasks["note"].delay(1).get(timeout=WAIT)
+    with working(hostname="w2@host"):
+        app.tasks["note"].delay(2)
+        wait_for(lambda: _has(driver, JobState.SCHEDULED), "its wait")
+        app.control.rate_limit("note", 0, **reply)
+        assert app.tasks["note"].delay(3).get(timeout=WAIT) == 3
+    assert ran == [1, 3]
+
+
+def test_a_rate_that_is_none_is_refused(app: Celery) -> None:
+    """Before anything is written."""
+    with pytest.raises(ImproperlyConfigured, match="10/m"):
+        app.control.rate_limit("note", "often")
