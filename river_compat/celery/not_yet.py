@@ -29,7 +29,6 @@ EVENTS = "workers send no events: read the rows of river_job, or ask by app.cont
 
 APPLICATION: dict[str, str] = {
     **dict.fromkeys(("Beat", "add_periodic_task"), PERIODIC),
-    **dict.fromkeys(("start", "worker_main"), START),
     **dict.fromkeys(
         (
             "default_producer",
@@ -116,12 +115,10 @@ MODULES: dict[str, str] = {
                 "autoscale",
                 "components",
                 "consumer",
-                "control",
                 "heartbeat",
                 "loops",
                 "pidbox",
                 "request",
-                "state",
                 "strategy",
             )
         ),

@@ -25,7 +25,7 @@ def application(invocation: Invocation) -> Celery:
     """
     if invocation.app is None:
         raise click.UsageError("which application? Name it before the command: river-compat -A proj worker")
-    app = find_application(invocation.app)
+    app = invocation.app if isinstance(invocation.app, Celery) else find_application(invocation.app)
     if invocation.database_url:
         app.conf["river_driver"] = None
         app.conf["river_database_url"] = invocation.database_url

@@ -27,17 +27,16 @@ MEANINGLESS_OPTIONS: tuple[tuple[str, ...], ...] = (
     ("-O", "--optimization"),
     ("--prefetch-multiplier",),
     ("--heartbeat-interval",),
+    ("-S", "--statedb"),
 )
 
 _SUPERVISOR = "run it in the foreground under systemd, supervisord or a container"
 REFUSED_FLAGS: dict[tuple[str, ...], str] = {
     ("-D", "--detach"): f"the worker does not daemonize; {_SUPERVISOR}",
     ("-B", "--beat"): f"nothing here runs periodic tasks yet; leave it out. {PERIODIC_WAY_OUT}",
-    ("--purge", "--discard"): "purging is not implemented yet; cancel the rows by hand",
 }
 _FOREGROUND = f"it belongs to daemonizing; {_SUPERVISOR}"
 REFUSED_OPTIONS: dict[tuple[str, ...], str] = {
-    ("-S", "--statedb"): "revokes are stored in the database; leave the option out",
     ("--pidfile",): _FOREGROUND,
     ("--uid",): _FOREGROUND,
     ("--gid",): _FOREGROUND,

@@ -22,7 +22,8 @@ LIBPQ_URL = "postgresql://"
 class Invocation:
     """The global options; None and "" mean that the option was not given."""
 
-    app: str | None = None
+    app: Any = None
+    """What names the application, or the application itself."""
     database_url: str | None = None
     schema: str = ""
     as_json: bool = False

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,8 +22,18 @@ from river_core.errors import RiverError
 
 WORKER = "worker"
 _MIGRATE = "river_compat.cli.migrate"
+_REMOTE = "river_compat.cli.remote"
+_TASKS = "river_compat.cli.tasks"
 COMMANDS = {
     WORKER: LazyCommand("river_compat.cli.worker:worker", "Run the tasks of a Celery application."),
+    "inspect": LazyCommand(f"{_REMOTE}:inspect", "Ask workers: ping, active, stats, registered, …"),
+    "control": LazyCommand(f"{_REMOTE}:control", "Tell workers what to do: shutdown, rate_limit, …"),
+    "status": LazyCommand(f"{_REMOTE}:status", "List the workers that answer."),
+    "call": LazyCommand(f"{_TASKS}:call", "Send a task by its name."),
+    "result": LazyCommand(f"{_TASKS}:result", "Print the result of a task."),
+    "purge": LazyCommand(f"{_TASKS}:purge", "Delete the waiting tasks of the application's queues."),
+    "shell": LazyCommand("river_compat.cli.shell:shell", "Start Python with the application at hand."),
+    "report": LazyCommand("river_compat.cli.shell:report", "Print what a bug report needs."),
     "migrate": LazyCommand(f"{_MIGRATE}:migrate", "Create, update, list or check River's schema."),
     "demo": LazyCommand(
         "river_compat.cli.demo:demo", "Run a small application on a SQLite file and show it."
@@ -35,25 +46,16 @@ COMMANDS = {
     "migrate-status": LazyCommand(f"{_MIGRATE}:status", "As `migrate status`.", hidden=True),
     "validate": LazyCommand(f"{_MIGRATE}:validate", "As `migrate validate`.", hidden=True),
 }
-_READ_ROWS = "it is not there yet; the rows of river_job tell it, by SQL"
-_SEND_AGAIN = "send it from Python, with app.send_task(...)"
+_READ_ROWS = "workers send no events; ask them by `inspect`, or read the rows of river_job by SQL"
 MISSING = {
     "amqp": "there is no broker; the queue is the table river_job",
     "beat": "it is not there yet; see 'Periodic tasks' in migration_guides/from-celery.md",
-    "call": f"it is not there yet; {_SEND_AGAIN}",
-    "control": "it is not there yet; stop workers by signals, cancel rows with river_core's Client",
     "events": _READ_ROWS,
     "flower": _READ_ROWS,
     "graph": _READ_ROWS,
-    "inspect": _READ_ROWS,
     "list": "there are no bindings; `river-compat migrate list` prints the schema's versions",
     "logtool": "it is not there; `worker --log-format json` writes a log that tools read",
     "multi": "it is not there; start each worker under systemd, supervisord or in a container",
-    "purge": "it is not there yet; cancel waiting rows with river_core's Client.job_cancel",
-    "report": "`river-compat version` prints the versions in use",
-    "result": "it is not there yet; use app.AsyncResult(id) in Python, or read the row",
-    "shell": "it is not there; start python and import the application",
-    "status": _READ_ROWS,
     "upgrade": "it is not needed; settings are taken by their old and new names",
 }
 """Commands of `celery` that are not here, and what to do instead."""
@@ -95,8 +97,14 @@ def cli(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors are one line on standard error."""
+    return run(cli, arguments, "river-compat")
+
+
+def run(group: click.Group, arguments: Sequence[str] | None, name: str, app: Any = None) -> int:
+    """Run one command of a group, for the application that is given or named."""
+    given = None if arguments is None else list(arguments)
     try:
-        result = cli.main(args=arguments, prog_name="river-compat", standalone_mode=False)
+        result = group.main(args=given, prog_name=name, standalone_mode=False, obj=app)
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -10,21 +10,19 @@ import click
 
 from river_compat.cli.application import application
 from river_compat.cli.exits import Exit
-from river_compat.cli.invocation import Invocation, takes_invocation
+from river_compat.cli.invocation import Invocation
 
 Command = Callable[..., Any]
 
 TIMEOUT_SECONDS = 1.0
 
 
-def _destinations(
-    _context: click.Context, _option: click.Parameter, value: str | None
-) -> list[str] | None:
+def _destinations(_context: click.Context, _option: click.Parameter, value: str | None) -> list[str] | None:
     return [name.strip() for name in value.split(",") if name.strip()] if value else None
 
 
 def remote_options(command: Command) -> Command:
-    """Add `-t`, `-d/--destination` and `-j` as `celery` spells them; the database is named by the application."""
+    """Add `-t`, `-d` and `-j` as `celery` spells them; the application names the database."""
     add_json = click.option("-j", "--json", "as_json", is_flag=True, help="Print JSON.")
     add_destination = click.option(
         "-d", "--destination", metavar="NAMES", callback=_destinations, help="Ask these workers only."
@@ -80,9 +78,7 @@ def control(
 
 @click.command()
 @remote_options
-def status(
-    invocation: Invocation, timeout: float, destination: list[str] | None, as_json: bool
-) -> int:
+def status(invocation: Invocation, timeout: float, destination: list[str] | None, as_json: bool) -> int:
     """List the workers that answer. The exit status is 69 when none does."""
     app = application(invocation)
     try:
@@ -150,7 +146,9 @@ def _arguments(kind: str, name: str, given: Sequence[str]) -> dict[str, Any]:
         raise click.UsageError(f"{name} takes {info.signature}: {error}") from error
     rest = list(given[len(declared) :])
     if info.variadic is not None and rest:
-        found[info.variadic] = dict(item.split("=", 1) for item in rest) if info.variadic == "headers" else rest
+        found[info.variadic] = (
+            dict(item.split("=", 1) for item in rest) if info.variadic == "headers" else rest
+        )
     return found
 
 
@@ -162,7 +160,9 @@ def _nobody(as_json: bool) -> int:
 
 
 def _show(replies: Sequence[dict[str, Any]]) -> int:
-    for node, answer in sorted((item for reply in replies for item in reply.items()), key=lambda item: item[0]):
+    for node, answer in sorted(
+        (item for reply in replies for item in reply.items()), key=lambda item: item[0]
+    ):
         failed = isinstance(answer, dict) and set(answer) == {"error"}
         click.echo(f"->  {node}: {'ERROR' if failed else 'OK'}")
         for line in _lines(answer):
@@ -176,6 +176,7 @@ def _lines(answer: Any) -> list[str]:
     if isinstance(answer, dict) and len(answer) == 1 and set(answer) <= {"ok", "error"}:
         return str(next(iter(answer.values()))).splitlines()
     if isinstance(answer, list):
-        return [f"* {item if isinstance(item, str) else json.dumps(item)}" for item in answer] or ["- empty -"]
+        return [f"* {item if isinstance(item, str) else json.dumps(item)}" for item in answer] or [
+            "- empty -"
+        ]
     return json.dumps(answer, indent=2, sort_keys=True).splitlines()
-

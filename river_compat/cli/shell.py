@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import code
+from importlib import import_module
 from typing import Any
 
 import click
@@ -10,15 +11,14 @@ import click
 from river_compat.cli.application import application, place_of_application
 from river_compat.cli.exits import Exit
 from river_compat.cli.invocation import Invocation, takes_invocation
-from river_compat.cli.version import versions
-
-SHELLS = ("auto", "ipython", "bpython", "python")
 
 
 @click.command()
 @click.option("-I", "--ipython", "shell", flag_value="ipython", help="Use IPython.")
 @click.option("-B", "--bpython", "shell", flag_value="bpython", help="Use bpython.")
-@click.option("-P", "--python", "shell", flag_value="python", default=True, help="Use Python's own [default].")
+@click.option(
+    "-P", "--python", "shell", flag_value="python", default=True, help="Use Python's own [default]."
+)
 @click.option("-T", "--without-tasks", is_flag=True, help="Leave the tasks' names out.")
 @takes_invocation
 def shell(invocation: Invocation, shell: str | None, without_tasks: bool) -> int:
@@ -42,13 +42,9 @@ def _start(shell: str, names: dict[str, Any]) -> None:
         return
     try:
         if shell == "ipython":
-            from IPython import start_ipython
-
-            start_ipython(argv=[], user_ns=names)
+            import_module("IPython").start_ipython(argv=[], user_ns=names)
         else:
-            from bpython import embed
-
-            embed(locals_=names)
+            import_module("bpython").embed(locals_=names)
     except ImportError as error:
         raise click.UsageError(f"{shell} is not installed; leave the option out") from error
 
@@ -59,10 +55,8 @@ def report(invocation: Invocation) -> int:
     """Print what a bug report needs: versions, database and settings, without secrets."""
     app = application(invocation)
     try:
-        for name, value in versions().items():
-            click.echo(f"{name}: {value}")
+        click.echo(app.bugreport())
         click.echo(f"database: {place_of_application(app).text}")
-        click.echo(app.conf.humanize(with_defaults=False))
     finally:
         app.close()
     return Exit.OK

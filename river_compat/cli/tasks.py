@@ -24,7 +24,9 @@ def _json(what: type, name: str) -> Callable[[click.Context, click.Parameter, st
         except ValueError as error:
             raise click.UsageError(f"{name} takes JSON: {error}") from error
         if not isinstance(found, what):
-            raise click.UsageError(f"{name} takes a JSON {'array' if what is list else 'object'}, not {value}")
+            raise click.UsageError(
+                f"{name} takes a JSON {'array' if what is list else 'object'}, not {value}"
+            )
         return found
 
     return read
@@ -52,7 +54,9 @@ def _time(_context: click.Context, _option: click.Parameter, value: str | None) 
 )
 @click.option("--eta", callback=_time, metavar="TIME", help="When to run, as an ISO time.")
 @click.option("--countdown", type=float, metavar="SECONDS", help="How long to wait before it runs.")
-@click.option("--expires", callback=_time, metavar="TIME", help="When not to run any more: ISO time or seconds.")
+@click.option(
+    "--expires", callback=_time, metavar="TIME", help="When not to run any more: ISO time or seconds."
+)
 @click.option("--serializer", metavar="NAME", help="How the arguments are written.")
 @click.option("--queue", metavar="NAME", help="In which queue.")
 @click.option("--exchange", metavar="NAME", help="The same as --queue, where it is the queue's name.")

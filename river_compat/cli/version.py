@@ -12,18 +12,23 @@ import click
 from river_compat.cli.invocation import Invocation, takes_invocation
 
 
-@click.command("version")
-@takes_invocation
-def show_version(invocation: Invocation) -> None:
-    """Print the versions of this package, Python, SQLite and the libraries it works with."""
-    versions = {
+def versions() -> dict[str, str]:
+    """Return the version of each part by its name."""
+    return {
         "river-compat": version("river-compat"),
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
         **{name: version(name) for name in ("psycopg", "kombu", "click")},
     }
+
+
+@click.command("version")
+@takes_invocation
+def show_version(invocation: Invocation) -> None:
+    """Print the versions of this package, Python, SQLite and the libraries it works with."""
+    found = versions()
     if invocation.as_json:
-        click.echo(json.dumps(versions))
+        click.echo(json.dumps(found))
         return
-    for name, number in versions.items():
+    for name, number in found.items():
         click.echo(f"{name} {number}")

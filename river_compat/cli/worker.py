@@ -14,8 +14,10 @@ import click
 
 from river_compat.celery import Celery, signals
 from river_compat.celery.app.log import level_number
+from river_compat.celery.app.purging import TaskConsumer
 from river_compat.celery.command import WorkerOptions, build_worker
 from river_compat.celery.exceptions import ImproperlyConfigured
+from river_compat.celery.utils.nodenames import default_nodename
 from river_compat.celery.worker_life import WorkerLife
 from river_compat.cli import logs
 from river_compat.cli.application import application, place_of_application
@@ -98,6 +100,10 @@ def names_option(*spellings: str, text: str) -> Callable[[Command], Command]:
 )
 @click.option("--autoscale", metavar="MAX,MIN", help="How many child processes at most and at least.")
 @click.option("-b", "--broker", metavar="URL", help="The same as -d.")
+@click.option(
+    "--purge", "--discard", is_flag=True, help="Delete the waiting tasks of the application's queues first."
+)
+@click.argument("settings", nargs=-1)
 @accept_celery_flags
 @takes_invocation
 def worker(
@@ -108,13 +114,18 @@ def worker(
     stop_timeout: float | None,
     broker: str | None,
     hostname: str | None,
+    purge: bool,
+    settings: tuple[str, ...],
     **options: Any,
 ) -> int:
-    """Run the tasks of a Celery application until told to stop."""
+    """Run the tasks of a Celery application until told to stop.
+
+    Settings may follow, as `worker.concurrency=4`.
+    """
     if (line := notice(click.get_current_context())) is not None:
         click.echo(line, err=True)
     app = application(invocation.merged(broker, None, False))
-    name = hostname and expanded(hostname)
+    name = default_nodename(hostname and expanded(hostname))
     life = WorkerLife(app, name, options)
 
     def imported() -> None:
@@ -122,6 +133,7 @@ def worker(
         configure_logging(app, life.hostname, loglevel, logfile, log_format)
 
     try:
+        app.config_from_cmdline(settings, namespace="worker")
         built = build_worker(app, WorkerOptions(hostname=name, **options), imported)
     except ImproperlyConfigured as error:
         raise click.UsageError(str(error)) from error
@@ -131,6 +143,8 @@ def worker(
         built.prepare()
         place = place_of_application(app)
         check_schema(built.driver, place)
+        if purge:
+            click.echo(f"deleted waiting tasks: {TaskConsumer(app).purge()}", file=terminal)
         say_notices(app)
         if invocation.verbosity >= 0:
             click.echo(banner(app, built, place), file=terminal)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from river_compat.celery import _state, canvas
 from river_compat.celery import fixups as framework_fixups
 from river_compat.celery.app import database, pickling
+from river_compat.celery.app.command_line import CommandLine
 from river_compat.celery.app.configuration import Configuration
 from river_compat.celery.app.connections import Connections
 from river_compat.celery.app.declaring import AnyTask, Declaring
@@ -36,7 +37,7 @@ OID = str(uuid.uuid4())
 """What tells this process's clients from others, as Celery's reply queues do."""
 
 
-class Celery(Configuration, Declaring, Connections, Remote):
+class Celery(Configuration, Declaring, Connections, Remote, CommandLine):
     """A Celery application whose queue is a database.
 
     >>> app = Celery("shop", broker="postgresql://localhost/shop")  # doctest: +SKIP
