@@ -167,10 +167,14 @@ class CeleryRunner:
         except (codec.DecodeError, codec.ContentDisallowed, InvalidTaskError, ValueError) as error:
             return failure(error, trace="")
         outcome = losses.lost(tracer.task, request, job, loss, self._fixups)
-        if request.is_linked and isinstance(outcome, Failed) and outcome.retry is False:
-            self._errbacks(request)(outcome.error, ExceptionInfo(outcome.error))
-            return replace(outcome, follow_ups=(*outcome.follow_ups, *_follow_ups(request)))
-        return outcome
+        return self._told(request, outcome)
+
+    def _told(self, request: WorkerContext, outcome: Outcome) -> Outcome:
+        """Return the outcome with the errbacks of a run that has failed for good around its body."""
+        if not request.is_linked or not isinstance(outcome, Failed) or outcome.retry is not False:
+            return outcome
+        self._errbacks(request)(outcome.error, ExceptionInfo(outcome.error))
+        return replace(outcome, follow_ups=(*outcome.follow_ups, *_follow_ups(request)))
 
     def _run(self, tracer: Traced, request: WorkerContext, job: Job, ignored: bool) -> Outcome:
         _state.start_clean()
@@ -185,7 +189,7 @@ class CeleryRunner:
         try:
             ending = tracer.trace(request.id, request.args, request.kwargs, request)
         except (SystemExit, KeyboardInterrupt) as error:
-            return _broken(run, error, job)
+            return self._told(request, _broken(run, error, job))
         except BaseException as error:
             if carries_control_flow(error):
                 raise

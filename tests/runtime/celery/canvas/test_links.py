@@ -214,3 +214,18 @@ def test_a_value_that_is_not_kept_still_goes_on(
     with working():
         assert chain(quiet.s(3), tasks.add.s(1))().get(timeout=WAIT, follow_parents=False) == 4
         assert chord([quiet.s(1), tasks.add.s(1, 1)], tasks.identity.s())().get(timeout=WAIT) == [None, 2]
+
+
+def test_errbacks_hear_of_a_task_that_ends_its_process(
+    app: Celery, tasks: SimpleNamespace, working: Working, heard: list[Any]
+) -> None:
+    """Rows 6.4, 8.10. Although none of its handlers can."""
+
+    @app.task
+    def leave() -> None:
+        raise SystemExit(1)
+
+    with working():
+        result = leave.apply_async(link_error=tasks.old.s())
+        wait_for(lambda: heard, "the errback")
+    assert heard == [("old", result.id)]
