@@ -20,8 +20,14 @@ def main(url: str, count: str = str(LONG), kills: str = "", seed: str = "1") -> 
         migrate(driver)
     with tempfile.TemporaryDirectory() as folder:
         found = examine(url, Path(folder), int(count), int(seed), int(kills or int(count) // 20))
-    lines = [f"{found.workflows} workflows, {found.tasks} tasks, {found.kills} kills, {found.reruns} more runs"]
-    lines += [f"{found.seconds:.0f} s, {len(found.faults)} faults", *found.faults[:50], ""]
+    lines = [
+        f"{found.workflows} workflows, {found.tasks} tasks, {found.kills} kills, {found.reruns} more runs"
+    ]
+    lines += [
+        f"{found.seconds:.0f} s, {len(found.faults)} faults",
+        *found.faults[:50],
+        "",
+    ]
     sys.stdout.write("\n".join(lines))
     return 1 if found.faults else 0
 
