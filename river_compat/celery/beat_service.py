@@ -136,12 +136,20 @@ class EmbeddedBeat(Thread):
         """Take the service's parameters."""
         super().__init__(name="Beat", daemon=True)
         self.app = app
+        self.embedded = True
         self.service = Service(app, **kwargs)
+
+    @classmethod
+    def of(cls, service: Service) -> EmbeddedBeat:
+        """Return a thread for a service that is a program of its own."""
+        beat = cls(service.app)
+        beat.embedded, beat.service = False, service
+        return beat
 
     def run(self) -> None:
         """Run the service."""
         self.app.set_current()
-        self.service.start(embedded_process=True)
+        self.service.start(embedded_process=self.embedded)
 
     def stop(self) -> None:
         """Stop the service, and wait for its last turn."""

@@ -22,13 +22,11 @@ from river_compat.celery.exceptions import (
 PACKAGE = "river_compat.celery"
 NO_BROKER = "there is no broker; tasks are rows of the database"
 NO_PARTS = "this part of Celery does not exist here; leave it out"
-PERIODIC = f"{LATER}; let cron send each task with app.send_task(...)"
 ROWS = "results are in the tasks' own rows; leave it out"
 START = "start workers with the command `river-compat worker`"
 EVENTS = "workers send no events: read the rows of river_job, or ask by app.control.inspect()"
 
 APPLICATION: dict[str, str] = {
-    **dict.fromkeys(("Beat", "add_periodic_task"), PERIODIC),
     **dict.fromkeys(
         (
             "default_producer",
@@ -73,7 +71,7 @@ MODULES: dict[str, str] = {
     "app.autoretry": "give autoretry_for to the task",
     "app.backends": ROWS,
     "app.events": EVENTS,
-    **dict.fromkeys(("apps.beat", "apps.multi", "apps.worker"), START),
+    **dict.fromkeys(("apps.multi", "apps.worker"), START),
     **dict.fromkeys(
         (
             f"backends.{name}"

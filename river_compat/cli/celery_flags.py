@@ -11,8 +11,6 @@ from typing import Any
 
 import click
 
-from river_compat.cli.notices import PERIODIC_WAY_OUT
-
 Command = Callable[..., Any]
 _NOTED = "river_compat.cli.celery_flags.noted"
 
@@ -33,7 +31,6 @@ MEANINGLESS_OPTIONS: tuple[tuple[str, ...], ...] = (
 _SUPERVISOR = "run it in the foreground under systemd, supervisord or a container"
 REFUSED_FLAGS: dict[tuple[str, ...], str] = {
     ("-D", "--detach"): f"the worker does not daemonize; {_SUPERVISOR}",
-    ("-B", "--beat"): f"nothing here runs periodic tasks yet; leave it out. {PERIODIC_WAY_OUT}",
 }
 _FOREGROUND = f"it belongs to daemonizing; {_SUPERVISOR}"
 REFUSED_OPTIONS: dict[tuple[str, ...], str] = {

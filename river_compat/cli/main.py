@@ -21,11 +21,13 @@ from river_compat.cli.lazy import LazyCommand, LazyGroup
 from river_core.errors import RiverError
 
 WORKER = "worker"
+BEAT = "beat"
 _MIGRATE = "river_compat.cli.migrate"
 _REMOTE = "river_compat.cli.remote"
 _TASKS = "river_compat.cli.tasks"
 COMMANDS = {
     WORKER: LazyCommand("river_compat.cli.worker:worker", "Run the tasks of a Celery application."),
+    BEAT: LazyCommand("river_compat.cli.beat:beat", "Send the periodic tasks of a Celery application."),
     "inspect": LazyCommand(f"{_REMOTE}:inspect", "Ask workers: ping, active, stats, registered, …"),
     "control": LazyCommand(f"{_REMOTE}:control", "Tell workers what to do: shutdown, rate_limit, …"),
     "status": LazyCommand(f"{_REMOTE}:status", "List the workers that answer."),
@@ -49,7 +51,6 @@ COMMANDS = {
 _READ_ROWS = "workers send no events; ask them by `inspect`, or read the rows of river_job by SQL"
 MISSING = {
     "amqp": "there is no broker; the queue is the table river_job",
-    "beat": "it is not there yet; see 'Periodic tasks' in migration_guides/from-celery.md",
     "events": _READ_ROWS,
     "flower": _READ_ROWS,
     "graph": _READ_ROWS,
@@ -91,7 +92,7 @@ def cli(
         os.chdir(workdir)
     verbosity = int(verbose) - int(quiet)
     context.obj = Invocation(app, database_url, schema or "", as_json, verbosity)
-    if context.invoked_subcommand != WORKER:  # it configures logging by its own options
+    if context.invoked_subcommand not in (WORKER, BEAT):  # they configure logging by their own options
         logs.configure_for_command(verbosity)
 
 

@@ -12,10 +12,6 @@ from types import FunctionType, ModuleType
 
 from river_compat.celery import Celery
 
-PERIODIC_WAY_OUT = (
-    "Until there is a beat, let cron send each task with app.send_task(...): see 'Periodic tasks' in "
-    "migration_guides/from-celery.md"
-)
 _THEIRS = "celery"
 
 logger = logging.getLogger(__name__)
@@ -23,15 +19,8 @@ logger = logging.getLogger(__name__)
 
 def say_notices(app: Celery) -> None:
     """Log each notice that applies, at WARNING; call it when the application's modules are imported."""
-    for notice in (*_schedule(app), *_settings(app), *_imports(app)):
+    for notice in (*_settings(app), *_imports(app)):
         logger.warning(notice)
-
-
-def _schedule(app: Celery) -> Iterator[str]:
-    entries = app.conf.beat_schedule
-    if entries:
-        noun = "entry" if len(entries) == 1 else "entries"
-        yield f"beat_schedule has {len(entries)} {noun}, and nothing here runs them yet. {PERIODIC_WAY_OUT}"
 
 
 def _settings(app: Celery) -> Iterator[str]:

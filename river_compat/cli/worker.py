@@ -24,6 +24,7 @@ from river_compat.cli.application import application, place_of_application
 from river_compat.cli.banner import banner
 from river_compat.cli.boot import check_schema
 from river_compat.cli.celery_flags import accept_celery_flags, notice
+from river_compat.cli.embedded_beat import BesideBeat, beat_options
 from river_compat.cli.invocation import Invocation, takes_invocation
 from river_compat.cli.notices import say_notices
 from river_compat.cli.worker_log import WorkerJsonFormatter
@@ -104,6 +105,7 @@ def names_option(*spellings: str, text: str) -> Callable[[Command], Command]:
     "--purge", "--discard", is_flag=True, help="Delete the waiting tasks of the application's queues first."
 )
 @click.argument("settings", nargs=-1)
+@beat_options
 @accept_celery_flags
 @takes_invocation
 def worker(
@@ -116,6 +118,7 @@ def worker(
     hostname: str | None,
     purge: bool,
     settings: tuple[str, ...],
+    beside_beat: BesideBeat,
     **options: Any,
 ) -> int:
     """Run the tasks of a Celery application until told to stop.
@@ -149,13 +152,14 @@ def worker(
         if invocation.verbosity >= 0:
             click.echo(banner(app, built, place), file=terminal)
         try:
-            return run_worker(
-                built,
-                stop_timeout=stop_timeout,
-                soft_timeout=float(app.conf.worker_soft_shutdown_timeout or 0),
-                term_as_quit=os.environ.get("REMAP_SIGTERM") == "SIGQUIT",
-                watcher=life,
-            )
+            with beside_beat(app):
+                return run_worker(
+                    built,
+                    stop_timeout=stop_timeout,
+                    soft_timeout=float(app.conf.worker_soft_shutdown_timeout or 0),
+                    term_as_quit=os.environ.get("REMAP_SIGTERM") == "SIGQUIT",
+                    watcher=life,
+                )
         finally:
             app.close()
 

@@ -315,8 +315,6 @@ def test_a_broken_application_shows_where_it_breaks(tmp_path: Path) -> None:
     "arguments",
     [
         ("-D",),
-        ("-B",),
-        ("--beat",),
         ("--purge",),
         ("--pidfile", "x.pid"),
         ("-P", "gevent"),
@@ -331,15 +329,6 @@ def test_what_is_not_supported_is_refused_by_name(tmp_path: Path, arguments: tup
     refused = arguments[1] if arguments[0] == "-P" else arguments[0].partition("=")[0]
     assert refused in ran.stderr
     assert "not supported" in ran.stderr
-
-
-def test_the_refusal_of_beat_can_be_followed(tmp_path: Path) -> None:
-    """Celery's own beat would send to the old broker; cron and `send_task` work today."""
-    (tmp_path / "tasks.py").write_text(TASKS)
-    said = run("-A", "tasks", "worker", "-B", cwd=tmp_path).stderr
-    assert "leave it out" in said
-    assert "app.send_task" in said
-    assert "Celery's beat" not in said
 
 
 def test_meaningless_flags_of_start_scripts_are_accepted_with_one_notice(
@@ -366,12 +355,8 @@ from river_compat.celery import Celery
 app = Celery("tasks")
 app.conf.update(
     worker_prefetch_multiplier=1,
-    enable_utc=False,
     broker_transport_options={"visibility_timeout": 60},
-    beat_schedule={
-        "sweep": {"task": "tasks.quick", "schedule": 60},
-        "mail": {"task": "tasks.quick", "schedule": 5},
-    },
+    beat_schedule={"sweep": {"task": "tasks.quick", "schedule": 60}},
 )
 
 
@@ -394,15 +379,11 @@ def warnings_of_a_start(site: Site) -> list[str]:
 
 
 def test_a_start_says_once_what_does_nothing_here(tmp_path: Path, sqlite_path: Path) -> None:
-    """Periodic tasks, settings and imports of the old package: one line each, in this order."""
+    """Settings and imports of the old package: one line each, in this order."""
     site = Site(tmp_path, f"sqlite:///{sqlite_path}")
     (tmp_path / "tasks.py").write_text(HALF_MIGRATED)
-    schedule, settings, imports = warnings_of_a_start(site)
-    assert schedule.startswith("beat_schedule has 2 entries, and nothing here runs them yet.")
-    assert "app.send_task" in schedule
-    assert settings == (
-        "settings without effect here: broker_transport_options, enable_utc, worker_prefetch_multiplier"
-    )
+    settings, imports = warnings_of_a_start(site)
+    assert settings == ("settings without effect here: broker_transport_options, worker_prefetch_multiplier")
     assert "by tasks (Ignore of celery.exceptions)" in imports
     assert "pip uninstall celery" in imports
 

@@ -9,8 +9,6 @@ import click
 import pytest
 
 from river_compat.celery.app import setting_names
-from river_compat.cli.main import MISSING
-from river_compat.cli.notices import PERIODIC_WAY_OUT
 from tests.docs.command_tree import commands, invocations, problem
 from tests.docs.documents import ROOT, Document, documents, name_of
 
@@ -132,17 +130,8 @@ def test_every_command_is_documented(path: tuple[str, ...], command: click.Comma
 def test_settings_that_nothing_uses_yet_are_listed_as_such() -> None:
     """The list is the one that the worker's notice is made from."""
     text = Document(ROOT / "docs/reference/settings.md").text
-    listed = text.partition("nothing uses them yet")[2].partition("Nothing runs")[0]
+    listed = text.partition("nothing uses them yet")[2].partition("## Refused")[0]
     assert set(re.findall(r"`(\w+)`", listed)) == setting_names.NOT_USED_YET
-
-
-def test_messages_lead_to_a_section_of_the_guide() -> None:
-    """The notice of `beat_schedule` and the missing command `beat` name it."""
-    guide = Document(ROOT / "migration_guides/from-celery.md")
-    assert "periodic-tasks" in guide.anchors()
-    for text in (PERIODIC_WAY_OUT, MISSING["beat"]):
-        assert "'Periodic tasks'" in text
-        assert guide.path.relative_to(ROOT).as_posix() in text
 
 
 def test_every_setting_is_documented() -> None:

@@ -19,6 +19,7 @@ from river_compat.celery.app.connections import Connections
 from river_compat.celery.app.declaring import AnyTask, Declaring
 from river_compat.celery.app.log import Logging
 from river_compat.celery.app.modules import Discovery, Packages, import_task_modules
+from river_compat.celery.app.periodic import Periodic
 from river_compat.celery.app.remote import Remote
 from river_compat.celery.app.settings import Settings
 from river_compat.celery.async_result import AsyncResult
@@ -37,7 +38,7 @@ OID = str(uuid.uuid4())
 """What tells this process's clients from others, as Celery's reply queues do."""
 
 
-class Celery(Configuration, Declaring, Connections, Remote, CommandLine):
+class Celery(Configuration, Declaring, Connections, Periodic, Remote, CommandLine):
     """A Celery application whose queue is a database.
 
     >>> app = Celery("shop", broker="postgresql://localhost/shop")  # doctest: +SKIP

@@ -156,16 +156,12 @@ NO_EFFECT: dict[str, Any] = {
 NO_EFFECT_PREFIXES = store_settings.PREFIXES
 NOT_USED_YET = frozenset(
     {
-        "beat_cron_starting_deadline",
-        "beat_max_loop_interval",
-        "beat_scheduler",
         "broker_connection_timeout",
         "broker_pool_limit",
-        "enable_utc",
         "result_extended",
     }
 )
-"""Settings that are read and kept, but nothing asks for them; `beat_schedule` has a notice of its own."""
+"""Settings that are read and kept, but nothing asks for them."""
 
 SECTIONS = ("beat_", "broker_", "result_", "river_", "task_", "worker_", "security_", *NO_EFFECT_PREFIXES)
 

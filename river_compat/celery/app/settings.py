@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from river_compat.celery.app.config_source import read_source, refuse_mixture
+from river_compat.celery.app.periodic import PeriodicEntries
 from river_compat.celery.app.setting_names import (
     DEFAULTS,
     KNOWN,
@@ -59,6 +60,7 @@ class Settings(MutableMapping[str, Any]):
         self.__dict__["_loaded"] = None
         self.__dict__["_loading"] = False
         self.__dict__["_warned"] = set()
+        self.__dict__["periodic"] = PeriodicEntries()
         self.__dict__["_listeners"] = (before_load, after_load)
         self.update(explicit or {})
         for name, value in (given or {}).items():
@@ -118,7 +120,9 @@ class Settings(MutableMapping[str, Any]):
         self.load()
         for values in self._layers():
             if name in values:
-                return values[name]
+                return self.periodic.within(values[name]) if name == "beat_schedule" else values[name]
+        if name == "beat_schedule":
+            return self.periodic.within(self.periodic.own)
         if name in ("task_default_exchange", "task_default_routing_key"):
             return self["task_default_queue"]
         return DEFAULTS[name]
@@ -160,6 +164,7 @@ class Settings(MutableMapping[str, Any]):
             twin.__dict__[name] = type(self.__dict__[name])(self.__dict__[name])
         twin.__dict__["_added"] = list(self._added)
         twin.__dict__["_prefix"] = self._prefix
+        twin.__dict__["periodic"] = self.periodic
         return twin
 
     __copy__ = copy
