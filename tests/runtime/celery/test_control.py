@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from river_compat.celery import Celery
-from river_compat.celery.exceptions import ImproperlyConfigured, TaskRevokedError, UnsupportedFeature
+from river_compat.celery.exceptions import (
+    ImproperlyConfigured,
+    SoftTimeLimitExceeded,
+    TaskRevokedError,
+    UnsupportedFeature,
+)
 from river_compat.celery.signals import task_revoked
 from river_compat.celery.worker.control import Panel, control_command, inspect_command
 from river_core import Client
@@ -365,3 +370,25 @@ def test_a_rate_that_is_none_is_refused(app: Celery) -> None:
     """Before anything is written."""
     with pytest.raises(ImproperlyConfigured, match="10/m"):
         app.control.rate_limit("note", "often")
+
+
+def test_a_time_limit_that_is_set_while_workers_run_is_kept(
+    app: Celery, working: Working, ran: list[Any]
+) -> None:
+    """Row 10.4. It counts for the next run, also on a worker that starts later; the call's own limit wins."""
+
+    @app.task(shared=False, name="loops", soft_time_limit=60)
+    def loops(seconds: float) -> str:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            time.sleep(0.01)
+        return "done"
+
+    app.control.time_limit("loops", soft=0.2, hard=30)
+    with working(pool="threads"):
+        with pytest.raises(SoftTimeLimitExceeded):
+            loops.delay(30).get(timeout=WAIT)
+        assert loops.apply_async((0.6,), soft_time_limit=50).get(timeout=WAIT) == "done"
+        reply = {"reply": True, "timeout": ANSWERS, "limit": 1}
+        app.control.time_limit("loops", **reply)
+        assert loops.delay(0.6).get(timeout=WAIT) == "done"
