@@ -135,12 +135,12 @@ class RowBackend:
         result_storing.store(self.app, task_id, state, result, trace, request, row_id)
         return result
 
-    def store_state(self, task_id: str, state: str | None, meta: Any, request: Context) -> None:
+    def store_state(self, task_id: str | None, state: str | None, meta: Any, request: Context) -> None:
         """Store what a running task reports, at once, whatever its transaction does.
 
         Nothing under eager execution. Raises kombu's EncodeError for facts that are no JSON.
         """
-        if request.is_eager or (request.called_directly and request.id is None):
+        if request.is_eager or task_id is None:
             return
         row_id = request.get("river_job_id") if task_id == request.id else None
         result_storing.store(self.app, task_id, state or states.PENDING, meta, None, None, row_id)

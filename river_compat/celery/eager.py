@@ -76,7 +76,7 @@ def apply(
     ending = run(request.id, request.args, request.kwargs, request)
     _store(registered, request, ending)
     error = ending.value
-    if ending.state == states.RETRY and isinstance(error, Retry) and error.sig is not None:
+    if isinstance(error, Retry) and error.sig is not None:  # raised, or returned with throw=False
         result: EagerResult[Any] = error.sig.apply(retries=request.retries + 1)
         return result
     einfo: ExceptionInfo | None = ending.einfo
@@ -107,6 +107,7 @@ def _request(
     parent_id = parent.request.id if parent is not None else None
     root_id = (parent.request.root_id if parent is not None else None) or task_id
     ignore_result = fields.get("ignore_result")
+    limits = [task.time_limit, task.soft_time_limit]
     return Context(
         {name: fields[name] for name in _FIELDS if fields.get(name) is not None},
         id=task_id,
@@ -123,6 +124,7 @@ def _request(
         errbacks=linked(fields.get("link_error")) or None,
         group=fields.get("group_id"),
         **_stamps(fields),
+        timelimit=limits if any(limits) else None,
         delivery_info={
             "is_eager": True,
             "exchange": fields.get("exchange"),

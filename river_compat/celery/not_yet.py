@@ -68,7 +68,6 @@ APPLICATION: dict[str, str] = {
 NAMES: dict[str, str] = {"maybe_patch_concurrency": START}
 
 MODULES: dict[str, str] = {
-    "app.autoretry": "give autoretry_for to the task",
     "app.backends": ROWS,
     "app.events": EVENTS,
     **dict.fromkeys(("apps.multi", "apps.worker"), START),

@@ -64,9 +64,9 @@ class Autoretry:
             arguments=option("retry_kwargs", {}),
         )
 
-    def call_arguments(self, task: Task[..., Any]) -> dict[str, Any]:
+    def call_arguments(self, task: Task[..., Any], retry_kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments for `task.retry()` after a failure of its current request."""
-        arguments = dict(self.arguments)
+        arguments = dict(retry_kwargs)
         request = task.request
         if self.backoff:
             arguments["countdown"] = get_exponential_backoff_interval(
@@ -100,6 +100,8 @@ def add_autoretry(task: Task[..., Any], options: Mapping[str, Any]) -> None:
 
 
 def _retrying(task: Task[..., Any], original: Callable[..., Any], rule: Autoretry) -> Callable[..., Any]:
+    retry_kwargs = rule.arguments
+
     @wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -111,7 +113,7 @@ def _retrying(task: Task[..., Any], original: Callable[..., Any], rule: Autoretr
         except rule.retried as error:
             if carries_control_flow(error):
                 raise
-            raise task.retry(exc=error, **rule.call_arguments(task)) from None
+            raise task.retry(exc=error, **rule.call_arguments(task, retry_kwargs)) from None
 
     return run
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -109,6 +110,41 @@ class Successor:
         return {name: self.options[name] for name in kept if self.options.get(name) is not None}
 
 
+class _Sending:
+    """A next run on its way through `apply_async`, which applications and libraries override."""
+
+    def __init__(self, next_run: Successor) -> None:
+        self.next_run = next_run
+        self.rows: list[InsertParams] = []
+
+    def sent(self, args: Any, kwargs: Any, options: Mapping[str, Any]) -> Any:
+        """Take the call as it arrives at the end of that way; returns its handle."""
+        run = replace(self.next_run, args=tuple(args or ()), kwargs=kwargs or {}, options=options)
+        self.rows.append(run.row(datetime.now(UTC)))
+        return run.task.app.AsyncResult(run.task_id)
+
+
+_sending: ContextVar[_Sending | None] = ContextVar("river_celery_retry", default=None)
+
+
+def successor_of(task_id: str | None) -> _Sending | None:
+    """Return the next run that is just sent under this id; None for any other call."""
+    sending = _sending.get()
+    return sending if sending is not None and sending.next_run.task_id == task_id else None
+
+
+def _sent_rows(next_run: Successor) -> list[InsertParams]:
+    """Send the next run by its task's `apply_async` and return the rows that came of it."""
+    sending = _Sending(next_run)
+    token = _sending.set(sending)
+    try:
+        options = {name: value for name, value in next_run.options.items() if name != "task_id"}
+        next_run.task.apply_async(next_run.args, next_run.kwargs, task_id=next_run.task_id, **options)
+    finally:
+        _sending.reset(token)
+    return sending.rows
+
+
 def schedule(
     next_run: Successor, exc: BaseException | None, when: float | datetime | str | None, throw: bool
 ) -> Retry:
@@ -120,10 +156,10 @@ def schedule(
     retry = Retry(exc=exc, when=when, is_eager=request.is_eager, sig=next_run)  # type: ignore[arg-type]  # text too
     if not request.is_eager:
         try:
-            row = next_run.row(datetime.now(UTC))
+            rows = _sent_rows(next_run)
         except Exception as error:
             raise Reject(error, requeue=False) from error
-        request.__dict__.setdefault(SCHEDULED, []).append(row)
+        request.__dict__.setdefault(SCHEDULED, []).extend(rows)
     if throw:
         raise retry
     return retry

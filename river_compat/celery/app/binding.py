@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from types import MethodType
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import _state
 from river_compat.celery.app.annotations import resolve_all
-from river_compat.celery.exceptions import ImproperlyConfigured
+from river_compat.celery.app.definition import levels_to_the_caller
+from river_compat.celery.exceptions import CDeprecationWarning, ImproperlyConfigured
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
@@ -36,6 +38,17 @@ FROM_SETTINGS = {
     "time_limit": "task_time_limit",
     "track_started": "task_track_started",
 }
+
+
+_ROUTING = ("queue", "exchange", "exchange_type", "routing_key", "delivery_mode", "priority")
+
+
+def _warn_of_routing(task: Any) -> None:
+    """Warn, as Celery does, of attributes that its version 6 will not read; here they go on to count."""
+    for name in _ROUTING:
+        if name in vars(task if isinstance(task, type) else type(task)):
+            text = f"The {name!r} task attribute is deprecated: Celery 6.0 will not read it; use task_routes"
+            warnings.warn(CDeprecationWarning(text), stacklevel=levels_to_the_caller())
 
 
 class OnClassOrInstance:
@@ -80,6 +93,7 @@ class Binding:
     def _bind(self, app: Celery) -> Celery:
         """Belong to `app` and take the options that the task leaves open from its settings."""
         self._app = app
+        _warn_of_routing(self)
         if self.typing is None:
             self.typing = app.strict_typing
         self.acks_late_of_task = self.acks_late

@@ -76,8 +76,7 @@ class Composing:
         }
         if delivery.get("priority") is not None:
             options["priority"] = delivery["priority"]
-        if queue or delivery.get("routing_key"):
-            options["queue"] = queue or delivery["routing_key"]
+        options.update(_way(queue, delivery))
         args = request.args if args is None else args
         kwargs = request.kwargs if kwargs is None else kwargs
         return self.signature(args, kwargs, options, type=self, **extra)
@@ -179,10 +178,28 @@ def _options_of(request: Any) -> dict[str, Any]:
     options = {name: getattr(request, name) for name in _EXECUTION}
     options |= {"task_id": request.id, "group_id": request.group}
     options |= {"link": request.callbacks, "link_error": request.errbacks}
+    if options["headers"]:
+        headers = options["headers"].items()
+        options["headers"] = {name: value for name, value in headers if not _of_broker(name)}
     stamps = request.stamps or {}
     options |= {name: stamps.get(name) for name in request.stamped_headers or ()}
     options["stamped_headers"] = request.stamped_headers
     return options
+
+
+def _way(queue: str | None, delivery: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options by which a call goes where another came from."""
+    exchange, routing_key = delivery.get("exchange"), delivery.get("routing_key")
+    if queue:
+        return {"queue": queue}
+    if exchange:
+        return {"exchange": exchange, "routing_key": routing_key}
+    return {"queue": routing_key} if routing_key else {}
+
+
+def _of_broker(header: str) -> bool:
+    """Whether a header tells of RabbitMQ's dead letters, which must not make a cycle of retries."""
+    return header.lower().startswith(("x-death", "x-first-death", "x-last-death"))
 
 
 def is_waiting(options: Mapping[str, Any]) -> bool:

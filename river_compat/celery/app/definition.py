@@ -114,10 +114,10 @@ def make_task(
 def warn_duplicate(name: str, existing: Any, new: Any, consequence: str) -> None:
     """Warn that two callables want one task name."""
     text = f"task name {name!r} is taken by {_path(existing)}; {_path(new)} wants it too. {consequence}"
-    warnings.warn(DuplicateTaskNameWarning(text), stacklevel=_levels_to_the_caller())
+    warnings.warn(DuplicateTaskNameWarning(text), stacklevel=levels_to_the_caller())
 
 
-def _levels_to_the_caller() -> int:
+def levels_to_the_caller() -> int:
     """Return the `stacklevel` of the first frame outside this package, seen from the function above."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import _state
 from river_compat.celery.exceptions import InvalidTaskError, NotRegistered
+from river_compat.celery.retries import add_autoretry
 from river_compat.importing import near_misses
 
 if TYPE_CHECKING:
@@ -23,13 +24,15 @@ class TaskRegistry(dict[str, "Task[..., Any]"]):
         raise self.NotRegistered(key)
 
     def register(self, task: Any) -> None:
-        """Add a task, or an instance of a task's class, under its own name.
+        """Add a task, or an instance of a task's class, under its own name, with its automatic retries.
 
         Raises InvalidTaskError for one without a name.
         """
         if not task.name:
             raise InvalidTaskError(f"{type(task).__name__} has no name; set one before it is registered")
-        self[task.name] = task() if isinstance(task, type) else task
+        instance = task() if isinstance(task, type) else task
+        add_autoretry(instance, {})
+        self[task.name] = instance
 
     def unregister(self, name: str | Task[..., Any]) -> None:
         """Remove a task by name or by itself; raises NotRegistered."""

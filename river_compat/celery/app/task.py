@@ -22,7 +22,7 @@ from river_compat.celery.exceptions import (
 from river_compat.celery.request import Context
 from river_compat.celery.retries import OVERRIDE, merged_arguments
 from river_compat.celery.sending import task_options
-from river_compat.celery.successor import Successor, raise_with_context, schedule
+from river_compat.celery.successor import Successor, raise_with_context, schedule, successor_of
 
 if TYPE_CHECKING:
     from river_compat.celery.async_result import AsyncResult
@@ -118,7 +118,8 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
 
     def __repr__(self) -> str:
         """Show name and application."""
-        return f"<@task: {self.name} of {self.app.main or '__main__'}>"
+        compat = " (v2 compatible)" if getattr(self, "__v2_compat__", False) else ""
+        return f"<@task: {self.name} of {self.app.main or '__main__'}{compat}>"
 
     # -- running
 
@@ -172,6 +173,11 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
         UnsupportedFeature, kombu's EncodeError and OperationalError; nothing is sent then.
         """
         app = self.app
+        if self.soft_time_limit and self.time_limit and self.soft_time_limit > self.time_limit:
+            raise ValueError("soft_time_limit must be less than or equal to time_limit")
+        if (next_run := successor_of(task_id)) is not None:
+            resent: AsyncResult[R] = next_run.sent(args, kwargs, {**options, "shadow": shadow})
+            return resent
         check = getattr(self, "__header__", None)
         if self.typing and check is not None and not is_waiting(options):
             check(*(args or ()), **(kwargs or {}))

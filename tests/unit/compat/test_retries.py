@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -11,9 +12,10 @@ from celery.utils.time import get_exponential_backoff_interval as theirs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from river_compat.celery import Celery
-from river_compat.celery.exceptions import CeleryWarning, MaxRetriesExceededError, Retry
+from river_compat.celery import Celery, Task
+from river_compat.celery.exceptions import CDeprecationWarning, CeleryWarning, MaxRetriesExceededError, Retry
 from river_compat.celery.retries import get_exponential_backoff_interval, merged_arguments
+from river_compat.celery.successor import scheduled_rows
 
 counts = st.integers(0, 40)
 
@@ -169,3 +171,35 @@ def test_throw_false_returns_the_retry() -> None:
         return type(self.retry(throw=False, countdown=4)).__name__
 
     assert careful.delay().get() == Retry.__name__
+
+
+def test_a_retry_goes_through_apply_async() -> None:
+    """So that what libraries add there, headers above all, is added to retries too."""
+    seen: list[Any] = []
+
+    class Wrapped(Task):  # type: ignore[type-arg]
+        def apply_async(self, args: Any = None, kwargs: Any = None, **options: Any) -> Any:
+            seen.append((args, kwargs, options["task_id"], options["retries"], options["shadow"]))
+            headers = {**(options.pop("headers", None) or {}), "trace": "t"}
+            return super().apply_async(args, kwargs, headers=headers, **options)
+
+    with Celery("wrapped", set_as_current=False) as app:
+        task = app.task(lambda x: x, base=Wrapped, name="wrapped", shared=False)
+        task.push_request(id="i", args=(1,), kwargs={}, called_directly=False, shadow="other")
+        try:
+            retry = task.retry(throw=False, countdown=3, kwargs={"x": 2})
+            [row] = scheduled_rows(task.request)
+        finally:
+            task.pop_request()
+    assert seen == [((2,), {}, "i", 1, "other")]
+    headers = json.loads(json.loads(row.encoded_args)["task"]["headers"])
+    assert (headers["headers"], headers["retries"], headers["shadow"]) == ({"trace": "t"}, 1, "other")
+    assert retry.when == 3
+
+
+def test_a_routing_attribute_is_warned_about_as_in_celery() -> None:
+    """It goes on to count."""
+    with Celery("routed", set_as_current=False) as app:
+        with pytest.warns(CDeprecationWarning, match="The 'queue' task attribute is deprecated"):
+            task = app.task(lambda: None, name="routed", queue="q", shared=False, lazy=False)
+        assert task.queue == "q"
