@@ -167,7 +167,7 @@ print(pay.delay(Order.objects.create().pk).id)
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("pool", ["threads"])
+@pytest.mark.parametrize("pool", ["threads", "prefork"])
 def test_a_connection_that_is_cut_costs_no_task(tmp_path: Path, postgres_server: Postgres, pool: str) -> None:
     """O18. Row 18.1. All of Django's sessions are ended between two batches; each task of both succeeds.
 
