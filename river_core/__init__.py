@@ -65,7 +65,7 @@ from river_core.worker.jobs_here import JobHere
 from river_core.worker.maintenance.custom import MaintenanceTask
 from river_core.worker.maintenance.rescuer import UnknownKinds
 from river_core.worker.process import Watcher, run_worker
-from river_core.worker.processes.config import ProcessConfig, SpawnTarget
+from river_core.worker.processes.config import ProcessConfig
 from river_core.worker.producer import QueueConfig
 from river_core.worker.worker import Worker
 
@@ -138,7 +138,6 @@ __all__ = [
     "RiverError",
     "Schedule",
     "Snoozed",
-    "SpawnTarget",
     "Task",
     "UniqueConflictError",
     "UniqueOpts",

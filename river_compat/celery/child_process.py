@@ -41,6 +41,13 @@ class ChildProcess:
         signals.worker_process_shutdown.send(sender=self._hostname, pid=os.getpid(), exitcode=0)
         self._app.close()
 
+    def told(self, told: tuple[str, dict[str, Any]]) -> None:
+        """Set options of a task, as a control command has set them in the worker's process."""
+        name, options = told
+        task = self._app.tasks.get(name)
+        for option, value in options.items():
+            setattr(task, option, value)
+
 
 def abandon_django_connections() -> None:
     """Forget Django's open connections without a word to the server, since the parent may go on with them."""

@@ -66,9 +66,7 @@ def process_config(
     """Return how the children of the prefork pool are made; None leaves a number to the settings."""
     conf = app.conf
     children = child_process.ChildProcess(app, hostname or default_hostname())
-    start_method = conf.worker_pool_start_method or "fork"
     return ProcessConfig(
-        start_method="fork" if start_method == "fork" else start_method,
         min_size=least,
         max_jobs_per_child=_positive(
             "worker_max_tasks_per_child", max_tasks, conf.worker_max_tasks_per_child
@@ -82,6 +80,7 @@ def process_config(
         child_forking=children.forking,
         child_started=children.started,
         child_stopping=children.stopping,
+        child_told=children.told,
     )
 
 

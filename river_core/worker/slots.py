@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
+from typing import Any
 
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.job import JobRow
@@ -280,6 +281,9 @@ class ThreadSlots(JobsHere):
             wanted = self._threads_wanted()
         self._start_threads(wanted)
         self._freed()
+
+    def tell(self, key: str, told: Any) -> None:
+        """Do nothing: the tasks run in this process."""
 
     def open(self) -> None:
         """Do nothing: threads start when there is something to do."""

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from river_core.client import Client
 from river_core.db import jobs, work
@@ -192,6 +193,14 @@ class Worker(QueueCalls):
         """
         parts = self._parts
         return parts is not None and any(slots.terminate(job_id, attempt, number) for slots in parts.slots)
+
+    def tell_children(self, key: str, told: Any) -> None:
+        """Give each child process something to `ProcessConfig.child_told`, also those that are started later.
+
+        The last that was told under a key counts. It must be picklable.
+        """
+        for slots in self._parts.slots if self._parts is not None else ():
+            slots.tell(key, told)
 
     # -- telling of outcomes
 

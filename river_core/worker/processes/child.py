@@ -245,6 +245,16 @@ class Child:
             case (wire.WRITTEN, number, state):
                 self._written[number] = JobState(state) if state is not None else None
                 self._was_written.set()
+            case (wire.TELL, told):
+                self._be_told(told)
+
+    def _be_told(self, told: Any) -> None:
+        if self._config.child_told is None:
+            return
+        try:
+            self._config.child_told(told)
+        except Exception:
+            logger.exception("what a child process was told has no effect")
 
     def _stop(
         self, number: int | None, cause: type[JobCancelError | JobInterruptedError] | None, raised: bool

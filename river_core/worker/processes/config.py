@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from river_core.errors import ConfigurationError
 
-FORK = "fork"
-SPAWN = "spawn"
 KEEPALIVE_SECONDS = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class SpawnTarget:
-    """What a new interpreter calls to have the tasks: `module:function`, and its arguments, which are text.
-
-    The function returns the `ChildPlan` of the children.
-    """
-
-    function: str
-    arguments: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +24,9 @@ class ProcessConfig:
     `soft_error` is raised in the running task when a child receives SIGUSR1. `child_started` and
     `child_stopping` are called in each child, with its number; `stage_started` in the fork stage, once, and
     `child_forking` there before each child.
-    `start_method` `spawn` starts a new interpreter for the stage, which runs `spawn`.
+    `child_told` is called in each child, beside its task, with what `Worker.tell_children` was given.
     """
 
-    start_method: str = FORK
-    spawn: SpawnTarget | None = None
     min_size: int | None = None
     keepalive: float = KEEPALIVE_SECONDS
     max_jobs_per_child: int | None = None
@@ -53,13 +38,10 @@ class ProcessConfig:
     child_forking: Callable[[], Any] | None = None
     child_started: Callable[[int], Any] | None = None
     child_stopping: Callable[[int], Any] | None = None
+    child_told: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError naming an option that is wrong."""
-        if self.start_method not in (FORK, SPAWN):
-            raise ConfigurationError(f"start_method is 'fork' or 'spawn', not {self.start_method!r}")
-        if self.start_method == SPAWN and self.spawn is None:
-            raise ConfigurationError("start_method 'spawn' needs a spawn target, which gives the tasks")
         for name in ("min_size", "max_jobs_per_child", "max_memory_per_child"):
             value = getattr(self, name)
             if value is not None and value < (0 if name == "min_size" else 1):

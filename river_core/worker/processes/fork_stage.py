@@ -18,7 +18,7 @@ from typing import Any
 from river_core.worker.processes import records
 from river_core.worker.processes.parent_death import end_with_parent
 from river_core.worker.processes.readable import wait_readable
-from river_core.worker.processes.records import EXITED, FAILED, FORK, FORKED, KILL, Record
+from river_core.worker.processes.records import EXITED, FAILED, FORK, FORKED, KILL, SENT, Record
 
 IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGUSR1", "SIGUSR2")
 """The worker decides when its children end, also where a signal goes to the whole group."""
@@ -79,6 +79,7 @@ class _ForkStage:
             self._fork(record.first, descriptor)
         elif record.kind == KILL and record.first in self._children:
             os.kill(record.first, record.second)
+            records.send(self._control, Record(SENT, record.first))
 
     def _fork(self, place: int, descriptor: int) -> None:
         stage = os.getpid()

@@ -40,6 +40,8 @@ class Pool(Protocol):
     """What a keeper needs of its slots."""
 
     closing: bool
+    told: dict[str, Any]
+    """What every new child is told, by key."""
 
     def next_job(self, keeper: Keeper) -> RunningJob | None:
         """Wait for a job; None when the keeper is to leave."""
@@ -122,6 +124,10 @@ class Keeper:
         if number is not None:
             self._send((wire.STOP, number, cause))
 
+    def tell(self, told: Any) -> None:
+        """Tell the child something that is not about a job."""
+        self._send((wire.TELL, told))
+
     def interrupt(self) -> None:
         """Take back what has not started, and raise JobInterruptedError in what has."""
         self.take_back()
@@ -156,15 +162,17 @@ class Keeper:
 
     def _signal(self, child: ChildProcess, handed: Handed, sent: int, number: int) -> None:
         """Send a signal for the job that runs, and give the child nothing else before it has arrived."""
-        if number != signal.SIGUSR1:
-            handed.loss = Terminated(number)
-            child.place.terminated = sent
+        if number == signal.SIGUSR1:
+            self._stage.kill(child, number, wait=True)
+            time.sleep(SIGNAL_SECONDS)
+            return
+        handed.loss = Terminated(number)
+        child.place.terminated = sent
+        self._full = True  # the signal may arrive after the job's end: nothing else may run there then
         self._stage.kill(child, number)
-        if number == signal.SIGTERM:
+        if number != signal.SIGKILL:
             self._kill_at = time.monotonic() + TERM_SECONDS
             self.ring()
-        if number != signal.SIGKILL:
-            time.sleep(SIGNAL_SECONDS)
 
     def kill(self) -> None:
         """End the child; what it runs is given back, and so is what it has not started."""
@@ -173,6 +181,7 @@ class Keeper:
             taken = self._handed.take_back(child.place) if child is not None else []
             for handed in self._handed.values():
                 handed.interrupted = True
+            self._full = True
             if child is not None:
                 self._stage.kill(child)
         self._pool.put_back(taken)
@@ -207,6 +216,8 @@ class Keeper:
             self._child = child
             self._begin()
         try:
+            for told in list(self._pool.told.values()):
+                self.tell(told)
             self._serve(child)
         except Exception:
             logger.exception("the keeper of process %d failed", child.pid)
@@ -352,6 +363,7 @@ class Keeper:
             taken = self._handed.take_back(child.place)
             if handed is not None and child.place.done < number:
                 handed.loss = TimeLimitReached(seconds)
+                self._full = True
                 self._stage.kill(child)
         self._pool.put_back(taken)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 # from the worker
 FORK, KILL = 1, 2
 # from the stage
-FORKED, FAILED, EXITED = 3, 4, 5
+FORKED, FAILED, EXITED, SENT = 3, 4, 5, 6
 
 _RECORD = struct.Struct("<qqq")
 

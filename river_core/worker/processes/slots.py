@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from queue import Empty
+from typing import Any
 
 from river_core.errors import JobCancelError, JobInterruptedError
 from river_core.loss import Loss, Terminated
@@ -46,6 +47,7 @@ class ProcessSlots(ThreadSlots):
         """Run jobs in children that `stage` forks; the rest is as for threads."""
         super().__init__(name, size, executor, client, finished, freed, loop, claim_ahead=claim_ahead)
         self.closing = False
+        self.told: dict[str, Any] = {}
         self._stage = stage
         self._config = config
         self._keepers: list[Keeper] = []
@@ -80,6 +82,12 @@ class ProcessSlots(ThreadSlots):
         row = running.job.row
         pids = (keeper.pid_of(row.id, row.attempt) for keeper in list(self._keepers))
         return next((pid for pid in pids if pid is not None), super()._pid(running))
+
+    def tell(self, key: str, told: Any) -> None:
+        """Tell all children, and those to come; the last that was told under a key counts."""
+        self.told[key] = told
+        for keeper in list(self._keepers):
+            keeper.tell(told)
 
     def resize(self, size: int) -> None:
         """Let so many jobs run from now on; children that are too many go when they have nothing to do."""

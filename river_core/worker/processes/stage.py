@@ -15,10 +15,11 @@ from river_core.worker.processes import records
 from river_core.worker.processes.board import Board, Place
 from river_core.worker.processes.fork_stage import RunChild, run_stage
 from river_core.worker.processes.parent_death import end_with_parent
-from river_core.worker.processes.records import EXITED, FAILED, FORK, FORKED, KILL, Record
+from river_core.worker.processes.records import EXITED, FAILED, FORK, FORKED, KILL, SENT, Record
 
 START_SECONDS = 30.0
 END_SECONDS = 5.0
+SIGNAL_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ class ChildProcess:
     """The wait status, once the process is gone and that is known."""
     answered: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
+    signalled: threading.Event = field(default_factory=threading.Event)
     error: int = 0
 
 
@@ -105,15 +107,22 @@ class Stage:
             raise RiverError(f"no child process can be started: {why}")
         return child
 
-    def kill(self, child: ChildProcess, number: int = signal.SIGKILL) -> None:
-        """Send a signal to a child that is not gone yet, to no other process that has its id by now."""
+    def kill(self, child: ChildProcess, number: int = signal.SIGKILL, wait: bool = False) -> None:
+        """Have a signal sent to a child that is not gone yet, to no other process that has its id by now.
+
+        With `wait` it has been sent, or the child is gone, when this returns.
+        """
         if child.ended.is_set():
             return
+        child.signalled.clear()
         try:
             with self._lock:
                 records.send(self._control, Record(KILL, child.pid, number))
         except OSError:
             logger.debug("the fork stage is gone, and its children with it")
+            return
+        if wait:
+            child.signalled.wait(SIGNAL_SECONDS)
 
     def forget(self, child: ChildProcess) -> None:
         """Close what belongs to a child that is gone, and free its place."""
@@ -140,6 +149,8 @@ class Stage:
                 self._children[child.pid] = child
             elif record.kind == FAILED and child is not None:
                 child.error = record.second
+            elif record.kind == SENT and record.first in self._children:
+                self._children[record.first].signalled.set()
             elif record.kind == EXITED:
                 gone = self._children.pop(record.first, None)
                 if gone is not None:
@@ -175,6 +186,7 @@ class Stage:
 def _end(child: ChildProcess) -> None:
     """Let the keeper read what the child has sent, and then see the end, whoever holds the socket too."""
     child.ended.set()
+    child.signalled.set()
     try:
         child.connection.shutdown(socket.SHUT_RD)
     except OSError:

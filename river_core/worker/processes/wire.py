@@ -20,7 +20,7 @@ from river_core.worker.completion import CompletedInTx, Completion, Deletion, Wr
 from river_core.worker.events import EventKind
 
 # from the worker
-JOBS, STOP, INTERRUPT, WRITTEN, END = range(5)
+JOBS, STOP, INTERRUPT, WRITTEN, TELL, END = range(6)
 # from the child
 READY, DONE, LIMITS, SKIPPED, FULL = range(5)
 

@@ -469,11 +469,32 @@ def test_the_end_of_the_fork_stage_is_noticed(driver: Driver) -> None:
         assert wait_for(lambda: worker.dead_parts(quiet=False), "the end") == ["river-fork-stage"]
 
 
+_TOLD: list[Any] = []
+
+
+def say_told(job: Job) -> None:
+    """Store what this process was told."""
+    job.record_output(list(_TOLD))
+
+
+def test_children_are_told(driver: Driver) -> None:
+    """Those that are there, and those that come after; the last word under a key counts for the latter."""
+    options = pool(1, child_told=_TOLD.append, max_jobs_per_child=1)
+    with running(driver, registry(told=say_told), **options) as worker:
+        wait_for(lambda: worker.pids, "the first child")
+        worker.tell_children("limit", 1)
+        worker.tell_children("limit", 2)
+        first = ended(driver, insert(driver, "told")).metadata["output"]
+        second = ended(driver, insert(driver, "told")).metadata["output"]
+    assert first[-1] == 2
+    assert second == [2]
+
+
 def test_wrong_options_are_refused() -> None:
     """By name, before anything starts."""
     with pytest.raises(ConfigurationError, match="max_jobs_per_child"):
         ProcessConfig(max_jobs_per_child=0)
-    with pytest.raises(ConfigurationError, match="start_method"):
-        ProcessConfig(start_method="thread")
+    with pytest.raises(ConfigurationError, match="max_memory_per_child"):
+        ProcessConfig(max_memory_per_child=-1)
     with pytest.raises(ConfigurationError, match="not in both"):
         WorkerConfig(queues={"default": 1}, main_thread=True, processes=ProcessConfig())
