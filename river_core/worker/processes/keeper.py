@@ -138,7 +138,13 @@ class Keeper:
         with self._lock:
             child = self._child
             taken = self._handed.take_back(child.place) if child is not None else []
-        self._pool.put_back(taken)
+        self._put_back(taken)
+
+    def _put_back(self, taken: list[RunningJob]) -> None:
+        """Let others have jobs, and the thread notice where its child has none left to tell of."""
+        if taken:
+            self._pool.put_back(taken)
+            self.ring()
 
     def terminate(self, row_id: int, attempt: int, number: int) -> bool:
         """Send a signal to the child if it runs this very attempt, which cannot end and another begin first.
@@ -155,9 +161,10 @@ class Keeper:
             is_here = waited or child.place.done < sent
             if is_here and not waited:
                 self._signal(child, handed, sent, number)
-        self._pool.put_back([running for running in taken if running is not handed.running])
+        self._put_back([running for running in taken if running is not handed.running])
         if waited:
             self._pool.lost(handed.running, Terminated(number))
+            self.ring()
         return is_here
 
     def _signal(self, child: ChildProcess, handed: Handed, sent: int, number: int) -> None:
@@ -184,7 +191,7 @@ class Keeper:
             self._full = True
             if child is not None:
                 self._stage.kill(child)
-        self._pool.put_back(taken)
+        self._put_back(taken)
 
     # -- the thread
 
@@ -379,9 +386,11 @@ class Keeper:
             handed, self._handed = self._handed, HandedJobs()
             self._child = None
         started = child.place.started
-        self._pool.put_back([item.running for number, item in handed.items() if number > started])
-        for item in (item for number, item in handed.items() if number <= started):
-            self._lost(child, item)
+        for number, item in handed.items():
+            if number > started and item.loss is None:
+                self._pool.put_back([item.running])
+            else:
+                self._lost(child, item)
         self._stage.forget(child)
 
     def _lost(self, child: ChildProcess, handed: Handed) -> None:

@@ -218,6 +218,18 @@ def test_termination_beside_the_end_of_a_job(driver: Driver) -> None:
             assert row(driver, second.id).attempt == 1
 
 
+def test_what_a_hanging_child_has_not_started_is_ended_without_it(driver: Driver) -> None:
+    """The child need not agree: it finds out when it goes on, and then runs the next job."""
+    with running(driver, registry(pid=say_pid), **pool(1)) as worker:
+        pid = ended(driver, insert(driver, "pid")).metadata["output"]
+        os.kill(pid, signal.SIGSTOP)
+        job = insert(driver, "pid")
+        wait_for(lambda: worker.terminate_job(job.id, 1), "the claim")
+        assert ended(driver, job).state is JobState.CANCELLED
+        os.kill(pid, signal.SIGCONT)
+        assert ended(driver, insert(driver, "pid")).metadata["output"] == pid
+
+
 class Bounded(Task):
     """Bounds itself, and says what it heard."""
 
