@@ -118,11 +118,11 @@ class ScheduleEntry:
         return iter(vars(self).items())
 
     def __repr__(self) -> str:
-        """Show name, call and schedule."""
+        """Show name, call and schedule, as Celery does without a closing bracket."""
         values = [short_repr(value) for value in self.args or ()]
         values += [f"{name}={short_repr(value)}" for name, value in (self.kwargs or {}).items()]
         call = f"{self.task}({', '.join(values)})"
-        return f"<{type(self).__name__}: {self.name} {call} {self.schedule}>"
+        return f"<{type(self).__name__}: {self.name} {call} {self.schedule}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the application."""
