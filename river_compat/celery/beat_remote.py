@@ -6,15 +6,24 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+from river_compat import codec
+from river_compat.celery.app.inspecting import matches
+from river_compat.celery.app.mailbox import answer
+from river_compat.celery.remote_names import requests
 from river_compat.celery.scheduler import DEFAULT_MAX_INTERVAL
 from river_compat.celery.utils.nodenames import gethostname, host_format, nodename, nodesplit
+from river_core.errors import RiverError
+from river_core.standing import StandingRows
 
 if TYPE_CHECKING:
     from river_compat.celery.beat_service import Service
 
 NODENAME_DEFAULT = "celerybeat"
+POLL_SECONDS = 0.3
+JOIN_SECONDS = 3.0
 
 logger = logging.getLogger("celery.beat")
 
@@ -44,6 +53,9 @@ class BeatPidbox:
         self.app = service.app
         self.hostname = beat_nodename(service.hostname)
         self.state = {"app": self.app, "service": service}
+        self.thread: Thread | None = None
+        self._shutdown = Event()
+        self._seen: set[str] = set()
         self.node = BeatNode(self.hostname, {"ping": self._ping})
 
     @property
@@ -71,8 +83,54 @@ class BeatPidbox:
         return {"ok": "pong"}
 
     def start(self) -> None:
-        """Say that nothing can ask this beat yet."""
-        logger.warning("beat: remote control does not reach a beat yet; %s does not answer", self.hostname)
+        """Begin to answer, in a thread of its own; harmless while it runs."""
+        if self.thread is not None and self.thread.is_alive():
+            return
+        self._shutdown.clear()
+        self.thread = Thread(target=self._loop, name="BeatPidbox", daemon=True)
+        self.thread.start()
 
     def stop(self) -> None:
-        """Answer no more."""
+        """Answer no more; harmless twice."""
+        self._shutdown.set()
+        if self.thread is not None:
+            self.thread.join(JOIN_SECONDS)
+            self.thread = None
+
+    def _loop(self) -> None:
+        asked = True  # what was asked before this beat was here is not answered
+        while not self._shutdown.is_set():
+            try:
+                self._look(answering=not asked)
+                asked = False
+            except RiverError as error:
+                logger.warning("beat: questions cannot be read, trying again: %s", error)
+            self._shutdown.wait(POLL_SECONDS)
+
+    def _look(self, answering: bool) -> None:
+        found = StandingRows(self.app.runtime.driver).find(requests(self._namespace))
+        new = [row for row in found if row.key not in self._seen]
+        self._seen = {row.key for row in found}
+        for row in new if answering else ():
+            self._answer(codec.decode(row.value, codec.JSON_TYPE, "utf-8", codec.ACCEPT_JSON))
+
+    def _answer(self, request: Mapping[str, Any]) -> None:
+        """Answer what is meant for a beat; other commands are for workers and pass in silence."""
+        handler = self.node.handlers.get(request["method"])
+        if handler is None or not request.get("reply") or not self._is_meant(request):
+            return
+        if self.is_stale():
+            logger.warning("beat: no answer to %s: no turn for %.1f s", request["method"], self.tick_age())
+            return
+        reply = handler(self.state, **request["arguments"])
+        answer(self.app.runtime.driver, self._namespace, request["ticket"], self.hostname, reply)
+
+    def _is_meant(self, request: Mapping[str, Any]) -> bool:
+        destination, pattern = request.get("destination"), request.get("pattern")
+        if pattern and request.get("matcher"):
+            return bool(matches(self.hostname, pattern, request["matcher"]))
+        return not destination or self.hostname in destination
+
+    @property
+    def _namespace(self) -> str:
+        return str(self.app.conf.get("control_exchange", "celery"))

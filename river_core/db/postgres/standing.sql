@@ -20,8 +20,8 @@ INSERT INTO /* TEMPLATE: schema */river_job (
 /* INCLUDE: job_unique_target */;
 
 -- name: standing_put
--- Writes the standing row of @key, or replaces what it holds.
-/* INCLUDE: standing_values */, metadata = excluded.metadata
+-- Writes the standing row of @key, or replaces what it holds. One that somebody cancelled is put back.
+/* INCLUDE: standing_values */, metadata = excluded.metadata, state = 'pending', finalized_at = NULL
 RETURNING river_job.id;
 
 -- name: standing_add

@@ -28,8 +28,8 @@ INSERT INTO /* TEMPLATE: schema */river_job (
 /* INCLUDE: job_unique_target */;
 
 -- name: standing_put
--- Writes the standing row of @key, or replaces what it holds.
-/* INCLUDE: standing_values */, metadata = excluded.metadata
+-- Writes the standing row of @key, or replaces what it holds. One that somebody cancelled is put back.
+/* INCLUDE: standing_values */, metadata = excluded.metadata, state = 'pending', finalized_at = NULL
 RETURNING id;
 
 -- name: standing_add
@@ -87,7 +87,6 @@ RETURNING id;
 -- Reads the standing row of @unique_key with the time, in seconds since the epoch; the write transaction locks it.
 SELECT id, json_extract(river_json(metadata), '$.python_task_value'), /* INCLUDE: epoch_now */
 FROM /* TEMPLATE: schema */river_job
-WHERE state = 'pending'
-    AND queue = 'python_state'
+WHERE /* INCLUDE: unique_slot_held */
     AND kind = 'python_state'
     AND unique_key = @unique_key;

@@ -13,6 +13,7 @@ import pytest
 
 from river_compat.celery import Celery
 from river_compat.celery.beat import BeatLazyFunc, PersistentScheduler, ScheduleEntry, Scheduler, Service
+from river_compat.celery.beat_service import EmbeddedBeat
 from river_compat.celery.beat_ticks import Ticks
 from river_compat.celery.exceptions import ImproperlyConfigured, UnsupportedFeature
 from river_compat.celery.schedules import crontab, schedule
@@ -23,6 +24,7 @@ from river_core.job import JobRow
 from river_core.standing import StandingRows
 from river_core.worker.maintenance.job_cleaner import JobCleaner
 from tests.runtime.stored import FixedClock, read, run
+from tests.runtime.workers import wait_for
 
 START = datetime(2026, 8, 7, 14, 30, 20, tzinfo=UTC)
 MINUTE, DAY = 60, 86400
@@ -319,6 +321,17 @@ def test_a_last_run_that_somebody_broke_counts_as_unknown(
     assert "cannot be read" in caplog.text
 
 
+def test_a_row_that_somebody_cancelled_is_put_back(beats: Beats) -> None:
+    beat = beats.beat({"minutely": every(60)})
+    beats.turn(beat)
+    Client(beats.driver).job_cancel(StandingRows(beats.driver).find("beat:")[0].id)
+    assert beats.memory() == {}
+    again = beats.beat({"minutely": every(60)})
+    beats.turn(beat, again, seconds=60)
+    assert len(beats.sent()) == 1
+    assert beats.memory()["beat:shop:minutely"]["runs"] == 1
+
+
 def test_names_of_any_length_have_a_row(beats: Beats) -> None:
     entries = {"long" * 1000: every(10), "long" * 1001: every(10), "nul\0": every(10)}
     beat = beats.beat(entries)
@@ -392,3 +405,19 @@ def test_schedulers_that_cannot_work_are_refused_by_name(
 @pytest.mark.parametrize("given", ["celery.beat:PersistentScheduler", "celery.beat.PersistentScheduler"])
 def test_celerys_own_path_means_ours(beats: Beats, given: str) -> None:
     assert isinstance(beats.beat({}, beats.app(beat_scheduler=given)), PersistentScheduler)
+
+
+def test_a_beat_that_ticks_answers_pings(beats: Beats) -> None:
+    """Row 14.10."""
+    app = beats.app(beat_enable_remote_control=True)
+    service = Service(app, hostname="probe@here")
+    thread = EmbeddedBeat.of(service)
+    thread.start()
+    try:
+        answers = wait_for(lambda: app.control.ping(timeout=2), "an answer")
+        assert answers == [{"probe@here": {"ok": "pong"}}]
+        assert app.control.ping(destination=["another@here"], timeout=0.7) == []
+        app.conf.beat_remote_control_max_tick_age = 1e-9
+        assert app.control.ping(timeout=0.7) == []
+    finally:
+        thread.stop()
