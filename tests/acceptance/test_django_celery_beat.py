@@ -1,4 +1,4 @@
-"""django-celery-beat as it is published: its scheduler runs on River, several times at once, and sees edits."""
+"""django-celery-beat as it is published: its scheduler runs here, several at once, and sees edits."""
 
 from __future__ import annotations
 
