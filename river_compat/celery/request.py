@@ -183,6 +183,11 @@ class WorkerContext(Context):
         """Read the rest of the call on the first miss, then answer as before."""
         if self.load():
             return getattr(self, name)
+        if name == "chain":
+            from river_compat.celery.rest_of_chain import rest_of_chain
+
+            self.__dict__["chain"] = rest_of_chain(self.__dict__["_row"])
+            return self.__dict__["chain"]
         return super().__getattr__(name)
 
     def load(self) -> bool:
@@ -240,6 +245,8 @@ def _complete(fields: dict[str, Any], row: JobRow) -> None:
     chord = fields["chord"]
     if chord is not None:
         fields["chord"] = {"args": (), "kwargs": {}, "subtask_type": None, "immutable": False, **chord}
+    if fields["chain"] is None and "follows" in fields:
+        del fields["chain"]  # it is read when it is asked for
     seconds = fields.get("expires_in")
     if seconds is not None:
         delay = row.metadata.get(DELAY, 0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -112,11 +112,7 @@ class _chain(Signature):  # noqa: N801 - Celery's name
         )
         if not copy.steps:
             return None
-        for callback in linked(own["link"]):
-            link_end(copy.steps[-1], callback)
-        for errback in linked(own["link_error"]):
-            for step in copy.steps:
-                link_failure(step, errback)
+        add_links(copy.steps, own)
         return copy
 
     def freeze(
@@ -245,11 +241,8 @@ def _opened(tasks: Any, app: Any) -> Iterator[Any]:
         inner = list(_opened(task.tasks, app))
         if inner and task.args:
             _prepend(inner[0], task.args)
-        for callback in linked(task.options.get("link")):
-            link_end(inner[-1], callback)
-        for errback in linked(task.options.get("link_error")):
-            for step in inner:
-                link_failure(step, errback)
+        if inner:
+            add_links(inner, task.options)
         yield from inner
 
 
@@ -275,6 +268,10 @@ def link_end(step: Any, callback: Any) -> None:
         step.append_to_list_option("link", callback)
 
 
-def link_failure(step: Any, errback: Any) -> None:
-    """Let an errback follow the failure of any part of a step."""
-    step.link_error(errback)
+def add_links(steps: Sequence[Any], options: Mapping[str, Any]) -> None:
+    """Let a chain's callbacks follow its last step, and its errbacks the failure of any."""
+    for callback in linked(options.get("link")):
+        link_end(steps[-1], callback)
+    for errback in linked(options.get("link_error")):
+        for step in steps:
+            step.link_error(errback)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import GeneratorType
 from typing import Any
 
@@ -332,6 +332,12 @@ def with_links(body: Any, options: dict[str, Any]) -> Any:
     errbacks = linked(options.pop("link_error", None))
     if callbacks or errbacks:
         body = _deep_copy(body)
+        link_body(body, callbacks, errbacks)
+    return body
+
+
+def link_body(body: Any, callbacks: Iterable[Any], errbacks: Iterable[Any]) -> None:
+    """Put callbacks and errbacks on the body of a chord."""
     for item in callbacks:
         callback = _deep_copy(maybe_signature(item, app=body._app))
         if algebra.is_group(body) and not body.tasks:
@@ -343,7 +349,6 @@ def with_links(body: Any, options: dict[str, Any]) -> Any:
             _link_members(body, maybe_signature(item, app=body._app), as_group=True)
         else:
             body.append_to_list_option("link_error", item)
-    return body
 
 
 def _deep_copy(sig: Any) -> Any:

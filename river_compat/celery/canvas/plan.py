@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from river_compat.celery.canvas import algebra
-from river_compat.celery.canvas.chains import OF_CHAIN, link_end
-from river_compat.celery.canvas.chords import OF_HEADER
+from river_compat.celery.canvas.chains import OF_CHAIN, add_links
+from river_compat.celery.canvas.chords import OF_HEADER, OF_LINKS, link_body
 from river_compat.celery.canvas.signature import linked, maybe_signature
 from river_compat.celery.outgoing import Batch
 from river_core.links import Feed, Links
 
-OF_PLACE = (*OF_CHAIN, "reply_to", "add_to_parent", "chain")
+OF_PLACE = (*(name for name in OF_CHAIN if name not in OF_LINKS), "reply_to", "add_to_parent", "chain")
 """Options of a container that do not go to its tasks."""
 
 
@@ -65,6 +65,12 @@ class Start:
         own = {name: value for name, value in container.options.items() if name not in OF_PLACE}
         return Start(self.args, self.kwargs, {**own, **self.options}, self.takes)
 
+    @property
+    def unlinked(self) -> Start:
+        """The same without callbacks and errbacks."""
+        kept = {name: value for name, value in self.options.items() if name not in OF_LINKS}
+        return Start(self.args, self.kwargs, kept, self.takes)
+
 
 @dataclass(frozen=True, slots=True)
 class Ends:
@@ -107,6 +113,8 @@ class Plan:
 
     def _chain(self, sig: Any, before: Ends | None, start: Start, group_id: str | None) -> Ends:
         steps = sig.steps if sig.steps is not None else sig.tasks
+        add_links(steps, start.options)
+        start = start.unlinked
         ends = before
         for at, item in enumerate(steps):
             step = maybe_signature(item)
@@ -125,12 +133,9 @@ class Plan:
 
     def _chord(self, sig: Any, before: Ends | None, start: Start, group_id: str | None) -> Ends:
         start = start.within(sig)
-        own = {name: value for name, value in sig.options.items() if name in ("link", "link_error")}
-        for callback in linked(own.get("link")):
-            link_end(sig.body, callback)
-        for errback in linked(own.get("link_error")):
-            sig.body.link_error(errback)
-        return self.chord(sig.header_as_group(), sig.body, before, start, group_id)
+        if sig.body is not None:
+            link_body(sig.body, linked(start.options.get("link")), linked(start.options.get("link_error")))
+        return self.chord(sig.header_as_group(), sig.body, before, start.unlinked, group_id)
 
     def chord(
         self, header: Any, body: Any, before: Ends | None, start: Start, group_id: str | None = None

@@ -229,3 +229,24 @@ def test_errbacks_hear_of_a_task_that_ends_its_process(
         result = leave.apply_async(link_error=tasks.old.s())
         wait_for(lambda: heard, "the errback")
     assert heard == [("old", result.id)]
+
+
+@pytest.mark.parametrize("member", ["task", "chain", "chord"])
+def test_links_of_containers_reach_their_tasks(
+    tasks: SimpleNamespace, working: Working, heard: list[Any], member: str
+) -> None:
+    """Rows 8.9, 8.10. Those of a chain, chord or group in a body, too."""
+    members = {
+        "task": tasks.add.si(1, 2),
+        "chain": chain(tasks.add.si(1, 1), tasks.add.s(1)),
+        "chord": chord([tasks.add.si(1, 1), tasks.add.si(0, 1)], tasks.xsum.s()),
+    }
+    linked = members[member]
+    linked.link(tasks.say.s())
+    work = group(linked, chain(tasks.add.si(1, 1), tasks.fail.s()))
+    work.options["link_error"] = [tasks.old.s()]
+    with working():
+        result = chord([tasks.add.s(1, 1)], tasks.identity.si(0) | work)()
+        assert result[0].get(timeout=WAIT) == 3
+        wait_for(lambda: tasks.said and heard, "callback and errback")
+    assert (tasks.said, len(heard)) == ([3], 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from river_compat.celery import chain, chord, group
+from river_compat.celery import Celery, chain, chord, group
 from river_compat.celery.exceptions import ChordError
 from tests.runtime.celery.conftest import Working
 
@@ -72,3 +72,23 @@ def test_a_chord_tells_which_member_broke_it(
     assert str(caught.value).startswith(f"Dependency {result.parent[1].id} raised ")
     assert re.search(raised, str(caught.value))
     assert tasks.said == []
+
+
+def test_a_step_sees_what_comes_after_it(app: Celery, tasks: SimpleNamespace, working: Working) -> None:
+    """Row 4.5. The last one first, up to the next group; a member of a chord sees its body in short."""
+
+    @app.task(bind=True)
+    def look(self: Any) -> Any:
+        request = self.request
+        rest = [[step["task"].rpartition(".")[2], list(step["args"])] for step in request.chain or ()]
+        return [rest, request.chord and request.chord["options"]["task_id"]]
+
+    with working():
+        alone = look.delay()
+        chained = chain(look.s(), tasks.say.si(1), tasks.say.si(2))()
+        before_group = chain(look.s(), tasks.say.si(1), group(tasks.say.si(2), tasks.say.si(3)))()
+        body = chord([look.s(), tasks.add.s(1, 1)], tasks.identity.s())()
+        assert alone.get(timeout=WAIT) == [[], None]
+        assert chained.parent.parent.get(timeout=WAIT) == [[["say", [2]], ["say", [1]]], None]
+        assert before_group.parent.parent.get(timeout=WAIT) == [[["say", [1]]], None]
+        assert body.get(timeout=WAIT)[0] == [[], body.id]
