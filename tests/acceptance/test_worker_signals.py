@@ -80,7 +80,10 @@ def names(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("pool", ["prefork", "threads", "solo"])
 def test_the_life_of_a_worker(tmp_path: Path, pool: str) -> None:
-    """Each signal once, in Celery's order; those of processes in the processes that run tasks."""
+    """Each signal once, in Celery's order; those of processes in the processes that run tasks.
+
+    Rows 13.12, 13.13, 13.14, 21.3.
+    """
     env = {"RIVER_DATABASE_URL": "sqlite:///life.db"}
     (tmp_path / "tasks.py").write_text(TASKS)
     assert run("migrate", "up", cwd=tmp_path, env=env).code == 0
