@@ -34,6 +34,7 @@ class ChildProcess:
     def started(self, number: int) -> None:
         """Make the application the current one of the child, and tell who prepares children."""
         self._app.set_current()
+        self._app.loader.init_worker_process()
         signals.worker_process_init.send(sender=self._hostname)
 
     def stopping(self, number: int) -> None:

@@ -111,20 +111,20 @@ class Teller:
         if ending is not None and ending.state == states.REJECTED and not ending.value.requeue:
             _send(run, ending)
 
-    def tell_written(self, run: Run, ending: Ending, state: JobState | None) -> None:
-        """Tell all of an outcome that was written, as it was written; the slot must not hear of errors.
+    def tell_written(self, run: Run, ending: Ending, state: JobState | None) -> Ending:
+        """Tell all of an outcome that was written; returns the ending as it was written.
 
-        Of an outcome that changed nothing, since the row is another worker's by now, only `task_postrun`
-        tells: that worker tells the rest.
+        The slot must not hear of errors. Of an outcome that changed nothing, since the row is another
+        worker's by now, nothing is told here: that worker tells.
         """
+        if state is None:
+            return ending
+        ending = _as_written(run, ending, state)
         try:
-            if state is not None:
-                ending = _as_written(run, ending, state)
-                self.tell(run, ending)
+            self.tell(run, ending)
         except BaseException:  # noqa: BLE001 - the attempt is over: nothing may end it a second time
             logger.exception("Task %s[%s]: telling of its end failed", run.name(), run.id)
-        finally:
-            self.postrun(run, ending)
+        return ending
 
     def _handle(self, name: str, handler: Any, arguments: tuple[Any, ...], run: Run) -> None:
         """Call a handler. In a worker its errors are logged: the outcome of the task stands."""

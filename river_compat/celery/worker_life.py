@@ -54,6 +54,7 @@ class WorkerLife(Watcher):
 
     def begin(self) -> None:
         """Tell that there will be a worker: task modules are imported, settings may still be changed."""
+        self.app.loader.on_worker_init()
         facts = {"instance": self._instance, "conf": self.app.conf, "options": self.options}
         signals.celeryd_init.send(self.hostname, **facts)
         signals.worker_init.send(self._instance)
@@ -63,6 +64,7 @@ class WorkerLife(Watcher):
         self.children = children
         signals.celeryd_after_setup.send(self.hostname, instance=self._instance, conf=self.app.conf)
         if not children:
+            self.app.loader.init_worker_process()
             signals.worker_process_init.send(self.hostname)
 
     def ready(self) -> None:
@@ -77,6 +79,7 @@ class WorkerLife(Watcher):
 
     def stopped(self) -> None:
         """Tell that the worker has ended."""
+        self.app.loader.shutdown_worker()
         if not self.children:
             signals.worker_process_shutdown.send(self.hostname, pid=self.pid, exitcode=EXIT_OK)
         signals.worker_shutdown.send(self._instance)

@@ -18,10 +18,11 @@ from river_compat.celery.control_flow import carries_control_flow
 from river_compat.celery.coroutines import awaited
 from river_compat.celery.einfo import ExceptionInfo
 from river_compat.celery.exceptions import Ignore, InvalidTaskError, Reject, Retry
+from river_compat.celery.loaders.base import BaseLoader
 from river_compat.celery.local import maybe_evaluate
 from river_compat.celery.request import STORING, Context, Storing
 from river_compat.celery.successor import scheduled_rows
-from river_compat.celery.telling import Run, Teller
+from river_compat.celery.telling import Run, Teller, tell_internal_error
 from river_compat.celery.trace_ending import Ending, TraceInfo
 from river_compat.celery.trace_log import (
     LOG_FAILURE,
@@ -102,7 +103,16 @@ def task_has_custom(task: Task[..., Any], attr: str) -> bool:
 class Tracer:
     """Runs one task. Made once for each task of a worker, used for each of its runs."""
 
-    __slots__ = ("_before_start", "_body", "_eager", "_propagate", "_teller", "task")
+    __slots__ = (
+        "_before_start",
+        "_body",
+        "_cleanup",
+        "_eager",
+        "_propagate",
+        "_task_init",
+        "_teller",
+        "task",
+    )
 
     def __init__(self, task: Task[..., Any], eager: bool = False, propagate: bool = False) -> None:
         """Look once which handlers the task has; those it has not cost nothing per run."""
@@ -113,6 +123,8 @@ class Tracer:
         self._body: Any = awaited(body) if iscoroutinefunction(task.run) else body
         self._before_start = task.before_start if overrides(task, "before_start") else None
         self._teller = Teller(task, eager)
+        self._task_init = _overridden(task.app.loader, "on_task_init")
+        self._cleanup = None if eager else _overridden(task.app.loader, "on_process_cleanup")
 
     def __call__(self, uuid: str, args: Any, kwargs: Any, request: Any = None) -> Ending:
         """Run the task once."""
@@ -130,8 +142,17 @@ class Tracer:
             return ending
         finally:
             if not later:
-                self._teller.postrun(run, ending)
+                self._end(run, ending)
             _state.pop()
+
+    def _end(self, run: Run, ending: Ending | None) -> None:
+        """Do what comes last, whatever came of the run."""
+        self._teller.postrun(run, ending)
+        if self._cleanup is not None:
+            try:
+                self._cleanup()
+            except Exception:  # noqa: BLE001 - it is logged, and the run is over
+                logger.exception("on_process_cleanup of the loader raised")
 
     def _push(self, context: Context) -> None:
         blocks = not self._eager or _state.join_will_block()
@@ -141,6 +162,14 @@ class Tracer:
         args, kwargs = run.args, run.kwargs
         if signals.task_prerun.receivers:
             signals.task_prerun.send(self.task, task_id=run.id, task=self.task, args=args, kwargs=kwargs)
+        if self._task_init is not None:
+            try:
+                self._task_init(run.id, self.task)
+            except Exception as error:
+                if self._eager:
+                    raise
+                tell_internal_error(run, error)
+                return _failed(error, storing)
         try:
             if self._before_start is not None:
                 self._before_start(run.id, args, kwargs)
@@ -182,12 +211,17 @@ class Tracer:
         def written(state: JobState | None) -> None:
             self._push(run.request)
             try:
-                self._teller.tell_written(run, ending, state)
+                self._end(run, self._teller.tell_written(run, ending, state))
             finally:
                 _state.pop()
 
         storing.after_write(written)
         return True
+
+
+def _overridden(loader: Any, name: str) -> Any:
+    """Return a method of an application's loader if it is more than the base's, which does nothing."""
+    return None if getattr(type(loader), name) is getattr(BaseLoader, name) else getattr(loader, name)
 
 
 def _context(request: Any, args: Any, kwargs: Any) -> Context:

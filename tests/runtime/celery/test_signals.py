@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -13,7 +14,10 @@ import pytest
 from river_compat.celery import Celery, Task, signals
 from river_compat.celery.app import trace
 from river_compat.celery.exceptions import BackendStoreError, Ignore, Reject, Retry, WorkerLostError
+from river_compat.celery.loaders.app import AppLoader
+from river_compat.celery.worker import WorkController
 from river_compat.celery.worker_telling import ReceivedRequest
+from river_core.drivers.base import Driver
 from river_core.errors import JobCancelError
 from river_core.job import JobState
 from tests.runtime.celery.conftest import Working
@@ -331,3 +335,47 @@ def test_retry_raised_by_hand_runs_again_up_to_the_limit(app: Celery, working: W
         "on_failure",
         "after_return",
     ]
+
+
+def test_the_loader_hears_of_workers_and_tasks(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its hooks are called around the signals; an error before the task fails it. Rows 13.9, 22.7."""
+    seen: list[str] = []
+
+    class Loader(AppLoader):
+        def on_task_init(self, task_id: str, task: Any) -> None:
+            seen.append(f"task {task_id}")
+            if task_id == "bad":
+                raise LookupError("loader")
+
+        def on_process_cleanup(self) -> None:
+            seen.append("cleanup")
+
+        def on_worker_init(self) -> None:
+            seen.append("worker")
+
+        def on_worker_process_init(self) -> None:
+            seen.append("process")
+
+        def on_worker_shutdown(self) -> None:
+            seen.append("shutdown")
+
+    def receiver(**kwargs: Any) -> None:
+        seen.append("postrun")
+
+    signals.task_postrun.connect(receiver)
+    with Celery("loaded", loader=Loader, set_as_current=False, river_driver=driver) as app:
+        work = app.task(act, name="act", shared=False)
+        worker = WorkController(app=app, pool="threads", concurrency=1)
+        thread = Thread(target=worker.start)
+        with hearing("task_internal_error") as heard:
+            thread.start()
+            assert work.apply_async(("return",), task_id="good").get(timeout=20) == "return"
+            with pytest.raises(LookupError, match="loader"):
+                work.apply_async(("return",), task_id="bad").get(timeout=20)
+            wait_for(lambda: seen.count("cleanup") == 2, "both ends")
+            worker.stop()
+            thread.join(20)
+    signals.task_postrun.disconnect(receiver)
+    assert [name for name, _ in heard] == ["task_internal_error"]
+    runs = [line for name in ("good", "bad") for line in (f"task {name}", "postrun", "cleanup")]
+    assert seen == ["worker", "process", *runs, "shutdown"]
