@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.commands import WorkerProcess, environment, query, run, wait_for, worker
+from tests.acceptance.own_server import own_server
 
 APPLICATION = """
 from river_compat.celery import Celery
@@ -171,3 +172,22 @@ def test_a_database_without_tables_is_named(tmp_path: Path) -> None:
     ran = run("-A", "shop", "-d", f"sqlite:///{tmp_path}/none.db", "beat", cwd=tmp_path)
     assert ran.code == 1
     assert "migrate up" in ran.stderr
+
+
+@pytest.mark.postgres
+def test_a_beat_outlives_crashes_of_its_server(tmp_path: Path) -> None:
+    """Row 14.13."""
+    with own_server({}) as server:
+        site = Site(tmp_path, server.url)
+        name = site.application("shop", 1)
+        began = time.monotonic()
+        with site.beat(name) as beat:
+            for _ in range(2):
+                before = site.sent()
+                wait_for(lambda: site.sent() >= before + 2, "ticks")  # noqa: B023 - called within the turn
+                server.restart()
+            before = site.sent()
+            wait_for(lambda: site.sent() >= before + 2, "ticks after the crashes")
+            beat.signal(signal.SIGTERM)
+            assert beat.exit_code() == 0
+        assert site.sent() <= time.monotonic() - began + 1
