@@ -72,6 +72,7 @@ def main(files):
         for why, names in by_reason.items():
             out.append('- %s:\n  %s\n' % (why[0].upper() + why[1:], ', '.join('`%s`' % n for n in names)))
         out.append('\n')
+    out.append((HERE / 'applications.md').read_text('utf-8'))
     PAGE.write_text(''.join(out).rstrip() + '\n', 'utf-8')
 
 
