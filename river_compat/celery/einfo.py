@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import traceback
+from contextlib import suppress
 from functools import cached_property
 from types import TracebackType
 from typing import Any
+
+_BASE: Any = object
+with suppress(ImportError):
+    from billiard.einfo import ExceptionInfo as _OfBilliard
+
+    _BASE = _OfBilliard
 
 OWN_PACKAGE = "river_compat.celery"
 MAX_CHARACTERS = 32_768
 
 
-class ExceptionInfo:
-    """An exception with its type and the text of its traceback, without the frames of the runner."""
+class ExceptionInfo(_BASE):  # type: ignore[misc]  # one of two
+    """An exception with its type and the text of its traceback, without the frames of the runner.
+
+    It is billiard's where that is installed, since libraries ask for its class.
+    """
 
     internal = False
 

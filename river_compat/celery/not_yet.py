@@ -115,7 +115,6 @@ MODULES: dict[str, str] = {
                 "heartbeat",
                 "loops",
                 "pidbox",
-                "request",
                 "strategy",
             )
         ),

@@ -322,7 +322,7 @@ def test_retry_raised_by_hand_runs_again_up_to_the_limit(app: Celery, working: W
     def hand() -> None:
         raise Retry(when=0)
 
-    with hearing("task_retry", "task_failure") as heard, working():
+    with hearing("task_retry", "task_failure") as heard, working(concurrency=1):
         result = hand.delay()
         with pytest.raises(hand.MaxRetriesExceededError):
             result.get(timeout=20)
