@@ -24,7 +24,6 @@ from river_core.insert import (
     InsertOpts,
     InsertParams,
     InsertResult,
-    JobArgs,
 )
 from river_core.insert_options import InsertDefaults
 from river_core.inserter import Enqueue
@@ -73,7 +72,7 @@ class AsyncClient(AwaitedJobCalls, AwaitedQueueCalls, AwaitedLeaderCalls):
 
     async def insert(
         self,
-        args: JobArgs,
+        args: Any,
         insert_opts: InsertOpts | None = None,
         *,
         enqueue: Enqueue = "ambient",
@@ -93,7 +92,7 @@ class AsyncClient(AwaitedJobCalls, AwaitedQueueCalls, AwaitedLeaderCalls):
         return list(await self._inserter.insert(self._rows.many(jobs), enqueue))
 
     async def insert_tx(
-        self, connection: Any, args: JobArgs, insert_opts: InsertOpts | None = None, **opts: Any
+        self, connection: Any, args: Any, insert_opts: InsertOpts | None = None, **opts: Any
     ) -> InsertResult:
         """Insert one job inside the open transaction of `connection`, which the caller commits."""
         return (await self._inserter.insert_tx(connection, self._rows.one(args, insert_opts, opts)))[0]
@@ -118,7 +117,7 @@ class AsyncClient(AwaitedJobCalls, AwaitedQueueCalls, AwaitedLeaderCalls):
         """Insert rows that an adapter has put together; the JSON in them is taken as it is."""
         return list(await self._inserter.insert(self._rows.checked(rows), enqueue))
 
-    def row_to_insert(self, args: JobArgs, insert_opts: InsertOpts | None, now: datetime) -> InsertParams:
+    def row_to_insert(self, args: Any, insert_opts: InsertOpts | None, now: datetime) -> InsertParams:
         """As `Client.row_to_insert`; nothing is awaited."""
         return self._rows.row(args, insert_opts, now)
 

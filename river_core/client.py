@@ -25,7 +25,6 @@ from river_core.insert import (
     InsertOpts,
     InsertParams,
     InsertResult,
-    JobArgs,
 )
 from river_core.insert_options import InsertDefaults
 from river_core.inserter import Enqueue as Enqueue
@@ -85,7 +84,7 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
 
     def insert(
         self,
-        args: JobArgs,
+        args: Any,
         insert_opts: InsertOpts | None = None,
         *,
         enqueue: Enqueue = "ambient",
@@ -107,7 +106,7 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         return list(self._inserter.insert(self._rows.many(jobs), enqueue))
 
     def insert_tx(
-        self, connection: Any, args: JobArgs, insert_opts: InsertOpts | None = None, **opts: Any
+        self, connection: Any, args: Any, insert_opts: InsertOpts | None = None, **opts: Any
     ) -> InsertResult:
         """Insert one job inside the open transaction of `connection`, which the caller commits."""
         return self._inserter.insert_tx(connection, self._rows.one(args, insert_opts, opts))[0]
@@ -138,7 +137,7 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         """Insert rows that an adapter has put together; the JSON in them is taken as it is."""
         return list(self._inserter.insert(self._rows.checked(rows), enqueue))
 
-    def row_to_insert(self, args: JobArgs, insert_opts: InsertOpts | None, now: datetime) -> InsertParams:
+    def row_to_insert(self, args: Any, insert_opts: InsertOpts | None, now: datetime) -> InsertParams:
         """Return the checked row that an insert of this job would write; nothing is written.
 
         `now`, aware, decides the period of a unique job. Raises as `insert`.

@@ -73,7 +73,8 @@ class InsertOpts:
 class InsertManyParams:
     """Arguments and options of one job of a batch (River: InsertManyParams)."""
 
-    args: JobArgs
+    args: Any
+    """JobArgs, or another form that `Client.insert` takes."""
     insert_opts: InsertOpts | None = None
 
 

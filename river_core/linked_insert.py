@@ -10,11 +10,21 @@ from dataclasses import replace
 from river_core.db import jobs, linked
 from river_core.db.linked import WaitingChange
 from river_core.db.statement import Sql
-from river_core.errors import ValidationError
+from river_core.errors import JobRowDecodeError, ValidationError
 from river_core.insert import InsertParams, InsertResult
 from river_core.job import JobRow, JobState
 from river_core.json_text import merge_objects
-from river_core.links import DELAY, FEEDS, MEMBERS, Feed, Links, feeds_text, members_of, members_text
+from river_core.links import (
+    DELAY,
+    FEEDS,
+    MEMBERS,
+    Feed,
+    LinkError,
+    Links,
+    feeds_text,
+    members_of,
+    members_text,
+)
 from river_core.steps import Steps
 
 _NONE = Links()
@@ -108,7 +118,10 @@ def _join_stored(
     fetched = yield linked.job_lock_waiting_many(sql, wanted)
     changes = []
     for waiting in (jobs.decode_job(sql, row) for row in fetched):
-        known = members_of(waiting.metadata)
+        try:
+            known = members_of(waiting.metadata)
+        except (JobRowDecodeError, LinkError):
+            continue  # a stranger's row; the sweep ends it
         for index, at in enumerate(wanted[waiting.id], len(known)):
             joined[at][waiting.id] = index
         changes.append(_wider(waiting, [*known, *(ids[at] for at in wanted[waiting.id])]))

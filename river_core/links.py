@@ -72,8 +72,16 @@ class Break:
 HandOver = Part | Break
 
 
+MAX_MEMBERS = 1_000_000
+MAX_DELAY_SECONDS = 100 * 366 * 86_400.0
+
+
+class LinkError(ValueError):
+    """What a row keeps of its links cannot be read: nobody of ours wrote it."""
+
+
 def feeds_of(metadata: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Return (row id, index) of the waiting rows that a job feeds."""
+    """Return (row id, index) of the waiting rows that a job feeds; raises ValueError for what is none."""
     text = metadata.get(FEEDS)
     if not isinstance(text, str):
         return []
@@ -87,12 +95,17 @@ def feeds_text(feeds: Iterable[tuple[int, int]]) -> str:
 
 
 def members_of(metadata: Mapping[str, Any]) -> list[int]:
-    """Return the ids of the members of a waiting row, in order of their indexes."""
+    """Return the ids of the members of a waiting row, in order of their indexes; raises LinkError."""
     text = metadata.get(MEMBERS)
     ids: list[int] = []
     for item in text.split() if isinstance(text, str) else ():
         first, _, last = item.partition("-")
-        ids.extend(range(int(first), int(last or first) + 1))
+        if not first.isdecimal() or not (last or first).isdecimal():
+            raise LinkError(f"{MEMBERS}: {item!r} is no id and no range of ids")
+        found = range(int(first), int(last or first) + 1)
+        if len(ids) + len(found) > MAX_MEMBERS:
+            raise LinkError(f"{MEMBERS}: more than {MAX_MEMBERS} members")
+        ids.extend(found)
     return ids
 
 
@@ -108,10 +121,24 @@ def members_text(ids: Iterable[int]) -> str:
 
 
 def parts_of(metadata: Mapping[str, Any]) -> dict[int, str]:
-    """Return the parts that a waiting row has, by index."""
+    """Return the parts that a waiting row has, by index; raises LinkError."""
     text = metadata.get(PARTS)
-    found = json.loads(text) if isinstance(text, str) else {}
-    return {int(index): part for index, part in found.items()}
+    try:
+        found = json.loads(text) if isinstance(text, str) else {}
+        parts = {int(index): part for index, part in found.items()}
+    except (AttributeError, RecursionError, ValueError) as error:
+        raise LinkError(f"{PARTS} holds no parts: {error}") from error
+    if not all(isinstance(part, str) for part in parts.values()):
+        raise LinkError(f"{PARTS} holds parts that are no text")
+    return parts
+
+
+def delay_of(metadata: Mapping[str, Any]) -> float:
+    """Return how many seconds after its last part a waiting row is to run; raises LinkError."""
+    found = metadata.get(DELAY, 0.0)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= MAX_DELAY_SECONDS:
+        raise LinkError(f"{DELAY} is no number of seconds: {found!r}")
+    return float(found)
 
 
 def parts_text(parts: Mapping[int, str]) -> str:

@@ -25,6 +25,7 @@ from river_core.insert_options import (
     params_of,
     resolved_opts,
 )
+from river_core.job_args import as_job_args
 from river_core.keywords import options
 from river_core.task import Registry
 
@@ -55,7 +56,7 @@ class RowBuilder:
         self._fixed_time = not isinstance(self.clock, SystemClock)
         self._warned_queues: set[str] = set()
 
-    def one(self, args: JobArgs, given: InsertOpts | None, keywords: dict[str, Any]) -> list[InsertParams]:
+    def one(self, args: Any, given: InsertOpts | None, keywords: dict[str, Any]) -> list[InsertParams]:
         """Return the row of one job with options as an object or as keywords of the same names."""
         return [self.row(args, options(InsertOpts, given, keywords), self.clock.now())]
 
@@ -65,7 +66,8 @@ class RowBuilder:
         seen: dict[int, ResolvedOpts] = {}
         rows = []
         for job in jobs:
-            params = params_of(job.args, self._resolved(job.args, job.insert_opts or NO_OPTIONS, seen), now)
+            args = as_job_args(job.args)
+            params = params_of(args, self._resolved(args, job.insert_opts or NO_OPTIONS, seen), now)
             self._check_known(params)
             rows.append(params)
         return not_empty(rows)
@@ -80,9 +82,9 @@ class RowBuilder:
             found = seen[id(call)] = resolved_opts(own, call, self._defaults)
         return found
 
-    def row(self, args: JobArgs, given: InsertOpts | None, now: datetime) -> InsertParams:
+    def row(self, args: Any, given: InsertOpts | None, now: datetime) -> InsertParams:
         """Return the row of one job; `now`, aware, decides the period of a unique job."""
-        params = insert_params(args, given or NO_OPTIONS, self._defaults, now)
+        params = insert_params(as_job_args(args), given or NO_OPTIONS, self._defaults, now)
         self._check_known(params)
         return params
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from river_core.encoding import sanitize_text
 from river_core.errors import (
     ConfigurationError,
     JobCancelError,
@@ -23,7 +24,7 @@ from river_core.errors import (
     RiverError,
     ValidationError,
 )
-from river_core.insert import InsertManyParams, InsertOpts, InsertResult, JobArgs
+from river_core.insert import InsertManyParams, InsertOpts, InsertResult
 from river_core.job import JobRow, JobState
 from river_core.links import Break, HandOver
 from river_core.loss import Loss, ProcessDied, Terminated, TimeLimitReached, signal_name
@@ -40,7 +41,7 @@ RESERVED_KINDS = frozenset({"python_task", "python_state"})
 class Inserter(Protocol):
     """The part of a client that a running task may use (River: ClientFromContext)."""
 
-    def insert(self, args: JobArgs, insert_opts: InsertOpts | None = None) -> InsertResult:
+    def insert(self, args: Any, insert_opts: InsertOpts | None = None) -> InsertResult:
         """Insert one job."""
         ...
 
@@ -113,6 +114,11 @@ class Job:
         self._metadata: dict[str, Any] = {}
 
     @property
+    def id(self) -> int:
+        """The id of the job's row."""
+        return self.row.id
+
+    @property
     def args(self) -> dict[str, Any]:
         """The decoded arguments."""
         return self.row.args
@@ -149,7 +155,8 @@ class Job:
         for key in updates:
             if key.startswith(RESERVED_METADATA_PREFIX):
                 raise ValidationError(f"metadata key {key!r} is reserved: keys may not start with 'river:'")
-        self._metadata.update({key: json_copy(f"metadata {key!r}", value) for key, value in updates.items()})
+        copies = {key: json_copy(f"metadata {key!r}", value) for key, value in updates.items()}
+        self._metadata.update({sanitize_text(key): value for key, value in copies.items()})
 
     def record_output(self, value: Any) -> None:
         """Store a copy of `value` under `output` when the attempt ends (River: RecordOutput).
@@ -374,6 +381,12 @@ def _as_task(task: Task | str, function: Callable[[Job], Any] | None) -> Task:
         return task
     if function is None:
         raise ConfigurationError(f"kind {task!r} was given without a function to run it")
+    if not callable(function):
+        raise ConfigurationError(f"the function of kind {task!r} must be callable, not {function!r}")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigurationError(
+            f"the function of kind {task!r} has a `yield`: a call of it would run nothing"
+        )
     return FunctionTask(task, function)
 
 

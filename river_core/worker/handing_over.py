@@ -11,8 +11,19 @@ from river_core.db import jobs, linked
 from river_core.db.linked import WaitingChange
 from river_core.db.statement import Sql
 from river_core.drivers.base import Connection
+from river_core.errors import JobRowDecodeError
 from river_core.job import JobRow, JobState
-from river_core.links import DELAY, PARTS, Break, HandOver, Part, members_of, parts_of, parts_text
+from river_core.links import (
+    PARTS,
+    Break,
+    HandOver,
+    LinkError,
+    Part,
+    delay_of,
+    members_of,
+    parts_of,
+    parts_text,
+)
 from river_core.outcome import FollowUp, StateChange
 
 Broken = Callable[[JobRow, Break], StateChange]
@@ -54,11 +65,11 @@ def _one_round(
     changes: list[WaitingChange] = []
     further: list[HandOver] = []
     for row in (jobs.decode_job(sql, found) for found in fetched):
-        first = next((item for item in by_target[row.id] if isinstance(item, Break)), None)
-        if first is None:
-            changes.append(_with_parts(row, by_target[row.id]))
+        found = _with_parts_or_break(row, by_target[row.id])
+        if isinstance(found, WaitingChange):
+            changes.append(found)
             continue
-        change = broken(row, first)
+        change = broken(row, found)
         changes.append(_ended(row, change))
         further.extend(change.hand_overs)
         done.follow_ups.extend(change.follow_ups)
@@ -68,13 +79,24 @@ def _one_round(
     return further
 
 
+def _with_parts_or_break(row: JobRow, items: Sequence[HandOver]) -> WaitingChange | Break:
+    """Return the row with its parts, or why it can never run; what a stranger wrote ends that row alone."""
+    first = next((item for item in items if isinstance(item, Break)), None)
+    if first is not None:
+        return first
+    try:
+        return _with_parts(row, items)
+    except (JobRowDecodeError, LinkError) as error:
+        logger.warning("job %d waits for what cannot be read: %s", row.id, error, extra={"job_id": row.id})
+        return Break(row.id, -1, {"reason": f"its links cannot be read: {error}"})
+
+
 def _with_parts(row: JobRow, items: Sequence[HandOver]) -> WaitingChange:
     """Add parts to a waiting row; the first that came for an index stays."""
     parts = {item.index: item.text for item in items if isinstance(item, Part)} | parts_of(row.metadata)
     is_complete = len(parts) >= len(members_of(row.metadata))
     state = JobState.AVAILABLE if is_complete else JobState.PENDING
-    delay = row.metadata.get(DELAY, 0.0)
-    return WaitingChange(row.id, state, {PARTS: parts_text(parts)}, float(delay))
+    return WaitingChange(row.id, state, {PARTS: parts_text(parts)}, delay_of(row.metadata))
 
 
 def _ended(row: JobRow, change: StateChange) -> WaitingChange:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from river_core.db import jobs, linked, notifications
 from river_core.drivers.base import Driver
+from river_core.errors import JobRowDecodeError
 from river_core.inserting import InsertNotifyLimiter, insert_many
 from river_core.job import JobRow
-from river_core.links import HandOver, members_of, parts_of
+from river_core.links import Break, HandOver, LinkError, members_of, parts_of
 from river_core.notifier import TOPIC_DONE
 from river_core.service import Service
 from river_core.task import Registry, Task
@@ -87,16 +88,32 @@ class WaitingSweep(Service):
         return [jobs.decode_job(sql, row) for row in rows]
 
     def _settle(self, task: Task, page: Sequence[JobRow]) -> None:
-        missing = {row.id: _missing(row) for row in page}
-        ended = self._ended({job_id for members in missing.values() for job_id in members.values()})
         items: list[HandOver] = []
+        missing: dict[int, dict[int, int]] = {}
         for row in page:
-            for index, job_id in missing[row.id].items():
-                if job_id in ended and (item := self._late(task, row, index, job_id, ended)) is not None:
-                    items.append(item)
+            try:
+                missing[row.id] = _missing(row)
+            except (JobRowDecodeError, LinkError) as error:
+                items.append(Break(row.id, -1, {"reason": f"its links cannot be read: {error}"}))
+        ended = self._ended({job_id for members in missing.values() for job_id in members.values()})
+        for row in page:
+            items.extend(self._late_of(task, row, missing.get(row.id, {}), ended))
         if items:
             logger.info("%d members ended without a word to the jobs that wait for them", len(items))
             self._write(items)
+
+    def _late_of(
+        self, task: Task, row: JobRow, missing: Mapping[int, int], ended: Mapping[int, JobRow | None]
+    ) -> list[HandOver]:
+        """Return what ended members of one waiting row mean for it; a row that cannot be judged is left."""
+        try:
+            late = [
+                self._late(task, row, at, job_id, ended) for at, job_id in missing.items() if job_id in ended
+            ]
+        except Exception:
+            logger.exception("what job %d waits for cannot be judged", row.id, extra={"job_id": row.id})
+            return []
+        return [item for item in late if item is not None]
 
     def _ended(self, ids: Collection[int]) -> dict[int, JobRow | None]:
         """Return the final rows among `ids`; None for those that are gone."""

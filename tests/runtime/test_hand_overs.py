@@ -233,3 +233,37 @@ def test_rows_whose_members_still_run_are_left_alone(driver: Driver) -> None:
     with swept(driver) as sweep:
         sweep.run_once()
     assert row(driver, ids[1]) == before
+
+
+STRANGE = [
+    {"python_task_members": "1", "python_task_parts": "[1]"},
+    {"python_task_members": "1", "python_task_parts": "no JSON"},
+    {"python_task_members": "1", "python_task_parts": '{"0": 5}'},
+    {"python_task_members": "a-b"},
+    {"python_task_members": "1-99999999999"},
+    {"python_task_members": "1", "python_task_delay": "soon"},
+    {"python_task_members": "1", "python_task_delay": 1e308},
+]
+
+
+@pytest.mark.parametrize("metadata", STRANGE, ids=[json.dumps(item)[-30:] for item in STRANGE])
+def test_a_waiting_row_that_a_stranger_wrote_ends_alone(driver: Driver, metadata: dict[str, Any]) -> None:
+    """Its member succeeds, and so do jobs whose ends are written with it."""
+    strange = InsertParams("step", "{}", state=JobState.PENDING, encoded_metadata=json.dumps(metadata))
+    [waiting_id] = insert(driver, strange)
+    feeds = json.dumps({"python_task_feeds": f"{waiting_id}:0"})
+    ids = insert(driver, InsertParams("step", "{}", encoded_metadata=feeds), *[step() for _ in range(5)])
+    with running(driver, Registry().add(Step())):
+        assert {final(driver, job_id).state for job_id in ids} == {JobState.COMPLETED}
+        assert final(driver, waiting_id).state is JobState.DISCARDED
+
+
+def test_a_waiting_row_that_a_stranger_wrote_does_not_stop_the_sweep(driver: Driver) -> None:
+    """It is ended, and the healthy one beside it is settled."""
+    strange = json.dumps({"python_task_members": "a b"})
+    [bad] = insert(driver, InsertParams("step", "{}", state=JobState.PENDING, encoded_metadata=strange))
+    ids = insert(driver, step(Feed("sum", 0)), waiting("sum"))
+    Client(driver).job_cancel(ids[0])
+    with swept(driver) as sweep:
+        sweep.run_once()
+    assert {row(driver, bad).state, row(driver, ids[1]).state} == {JobState.DISCARDED}
