@@ -12,7 +12,7 @@ from typing import Any
 
 from river_core.encoding import encode_json
 from river_core.errors import ValidationError
-from river_core.insert import EncodedArgs, InsertOpts, JobArgs
+from river_core.insert import EncodedArgs, JobArgs
 
 _WAYS = (
     "give an object with `kind` and `to_json()`, a dataclass or pydantic model with a class attribute "
@@ -26,10 +26,9 @@ class _WithOpts(EncodedArgs):
 
     own: Any = None
 
-    def insert_opts(self) -> InsertOpts:
-        """Return what the class says."""
-        found: InsertOpts = self.own() if callable(self.own) else self.own
-        return found
+    def insert_opts(self) -> Any:
+        """Return what the class says; it is checked with the other options."""
+        return self.own() if callable(self.own) else self.own
 
 
 def as_job_args(args: Any) -> JobArgs:
