@@ -20,7 +20,7 @@ def app(tmp_path: Path) -> Iterator[Celery]:
 
 def test_entries_wait_for_the_settings_and_join_them(app: Celery) -> None:
     """Row 14.5. What `config_from_object` names later is not lost, and neither is what the code added."""
-    task = app.task(lambda: None, name="shop.tick")
+    task = app.task(lambda: None, name="shop.tick", shared=False)
     app.add_periodic_task(10, task, name="added")
     app.config_from_object({"beat_schedule": {"configured": {"task": "shop.tick", "schedule": 5}}})
     assert set(app.conf.beat_schedule) == {"added", "configured"}
@@ -38,7 +38,7 @@ def test_the_same_call_twice_warns_and_the_later_counts(
     app: Celery, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Row 14.5."""
-    task = app.task(lambda x: x, name="shop.tick")
+    task = app.task(lambda x: x, name="shop.tick", shared=False)
     assert app.add_periodic_task(10, task, (1,), {"y": 2}) == "shop.tick(1, y=2)"
     with caplog.at_level(logging.WARNING):
         app.add_periodic_task(20, task, (1,), {"y": 2}, expires=3)
