@@ -147,7 +147,8 @@ def worker_whose_clock_is(shift: int, site: Site) -> Iterator[None]:
     place.mkdir()
     (place / "sitecustomize.py").write_text(WRONG_CLOCK.replace("SHIFT", str(shift)))
     env = {**site.env, "PYTHONPATH": str(place)}
-    with worker(site.folder, "-c", "4", env=env) as process:
+    # In threads: the children of the other pool still go by their machine's clock for `expires`.
+    with worker(site.folder, "-P", "threads", "-c", "4", env=env) as process:
         process.wait_logged("works celery")
         line = next(line for line in process.log.read_text().splitlines() if "works celery" in line)
         said = datetime.fromisoformat(line[1:20])
