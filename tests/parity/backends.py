@@ -21,7 +21,8 @@ class Backend:
 
     name: str
     broker: str
-    result_backend: str | None
+    own_broker: str
+    unreachable: str
     is_reference: bool
 
     @property
@@ -35,10 +36,15 @@ class Backend:
         return [sys.executable, *command, "-P", "prefork", "-c", "4", "-Q", QUEUES]
 
     def environment(self, directory: Path) -> dict[str, str]:
-        """What the program reads: broker, result backend, and where tasks leave notes."""
-        variables = {"PARITY_BROKER": self.broker, "PARITY_NOTES": str(directory / "notes")}
-        if self.result_backend is not None:
-            variables["PARITY_BACKEND"] = self.result_backend
+        """What the program reads: brokers, result backends, and where tasks leave notes."""
+        variables = {
+            "PARITY_BROKER": self.broker,
+            "PARITY_OWN_BROKER": self.own_broker,
+            "PARITY_UNREACHABLE": self.unreachable,
+            "PARITY_NOTES": str(directory / "notes"),
+        }
+        if self.is_reference:
+            variables |= {"PARITY_BACKEND": self.broker, "PARITY_OWN_BACKEND": self.own_broker}
         return variables
 
     def copy_program(self, directory: Path) -> None:
@@ -51,14 +57,14 @@ class Backend:
             path.write_text(change_imports(path.read_text("utf-8")), "utf-8")
 
 
-def reference(redis_url: str) -> Backend:
-    """Real Celery, with broker and results on Redis."""
-    return Backend("celery", redis_url, redis_url, is_reference=True)
+def reference(redis_url: str, own_redis_url: str) -> Backend:
+    """Real Celery, with broker and results on Redis; the second database is for processes of cases."""
+    return Backend("celery", redis_url, own_redis_url, "redis://127.0.0.1:9/0", is_reference=True)
 
 
-def ours(name: str, url: str) -> Backend:
-    """`river_compat.celery` on one database."""
-    return Backend(name, url, None, is_reference=False)
+def ours(name: str, url: str, own_url: str, unreachable: str) -> Backend:
+    """`river_compat.celery` on one database, and a second one for processes of cases."""
+    return Backend(name, url, own_url, unreachable, is_reference=False)
 
 
 def change_imports(source: str) -> str:

@@ -32,6 +32,11 @@ the {often} rows of use H or M it is {often_cases} and {often_shown}.
 | row | use | what | cases | other tests |
 |---:|---|---|---|---|
 """
+_DIFFERING = """
+## What differs by decision
+
+{rows}
+"""
 _MISSING = """
 ## Rows of use H and M without a case
 
@@ -41,11 +46,12 @@ _MISSING = """
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the surface."""
+    """One row of the surface; `differs` says what a decision made otherwise than in Celery."""
 
     number: str
     use: str
     feature: str
+    differs: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,13 +127,22 @@ def render(known: list[Row], found: list[Proof]) -> str:
         often_shown=sum(row.number in shown for row in often),
     )
     lines = "".join(_line(row, cases, others) for row in known)
-    missing = [row for row in often if row.number not in cases]
-    listed = "\n".join(
-        f"- {row.number} ({row.use}) {_cell(row.feature)}"
-        + ("" if row.number in others else " - **no test names it**")
-        for row in missing
-    )
-    return head + lines + (_MISSING.format(rows=listed) if missing else "")
+    missing = [row for row in often if row.number not in cases and not row.differs]
+    differing = [
+        f"{_named(row)}: {row.differs}" + ("" if row.number in cases else " - **no case**")
+        for row in known
+        if row.differs
+    ]
+    without = [_named(row) + ("" if row.number in others else " - **no test names it**") for row in missing]
+    return head + lines + _listed(_DIFFERING, differing) + _listed(_MISSING, without)
+
+
+def _named(row: Row) -> str:
+    return f"- {row.number} ({row.use}) {_cell(row.feature)}"
+
+
+def _listed(section: str, items: list[str]) -> str:
+    return section.format(rows="\n".join(items)) if items else ""
 
 
 def _by_number(found: Iterable[Proof], is_case: bool) -> dict[str, list[str]]:

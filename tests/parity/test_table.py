@@ -48,3 +48,11 @@ def test_rows_without_a_case_are_listed() -> None:
     assert table.problems(known, found) == [
         "tests/unit/test_two.py::test_b names the row 9.9, which does not exist"
     ]
+
+
+def test_what_differs_is_listed_with_its_reason() -> None:
+    """A decision stands in place of a case, or beside one, and the page says which."""
+    known = [Row("1.1", "H", "a", "not so"), Row("1.2", "M", "b", "nor so")]
+    page = table.render(known, [Proof(f"{table.CASES}one.py", "", ("1.1",))])
+    differing = page.partition("## What differs by decision")[2]
+    assert differing.split("\n") == ["", "", "- 1.1 (H) a: not so", "- 1.2 (M) b: nor so - **no case**", ""]

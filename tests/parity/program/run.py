@@ -16,17 +16,24 @@ def main(names):
     """Wait for the worker, then observe each case; an error of a case is its observation."""
     modules = {name: importlib.import_module(f"{cases.__name__}.{name}") for name in names}
     ping.delay().get(timeout=WORKER_START)
+    begun = {name: _tried(module.begin) for name, module in modules.items() if hasattr(module, "begin")}
     for name, module in modules.items():
         started = time.monotonic()
-        answer = {"case": name, **_observe(module)}
+        answer = {"case": name, **_observe(module, begun.get(name))}
         answer["seconds"] = round(time.monotonic() - started, 2)
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 
 
-def _observe(module):
+def _observe(module, begun):
+    if begun is None:
+        return _tried(module.observe)
+    return _tried(module.observe, begun["observation"]) if "observation" in begun else begun
+
+
+def _tried(call, *args):
     try:
-        return {"observation": module.observe()}
+        return {"observation": call(*args)}
     except Exception:  # noqa: BLE001 - the other cases go on
         return {"failure": traceback.format_exc()}
 
