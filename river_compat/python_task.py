@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from river_compat import envelope
@@ -17,6 +17,7 @@ from river_compat.envelope import KIND, TaskCall
 from river_compat.errors import CallNotRunnable, MalformedCall
 from river_compat.feeding import fed, late_hand_over
 from river_compat.results import EXCEPTION, OUTCOME, WAITING, TaskOutcome, exception_metadata
+from river_core import clock
 from river_core.decide import outcome_of, snooze_count
 from river_core.errors import ControlFlow, JobCancelError
 from river_core.job import JobRow
@@ -154,7 +155,7 @@ class PythonTask(Task):
         """
         crashes = job.attempt
         seconds = 0.1 if crashes <= CRASHES_RUN_AGAIN_AT_ONCE else min(crashes**4, MAX_WAIT_SECONDS)
-        return datetime.now(UTC) + timedelta(seconds=seconds)
+        return clock.now() + timedelta(seconds=seconds)
 
 
 def _unless_revoked(outcome: Outcome, job: Job) -> Outcome:

@@ -14,6 +14,8 @@ from river_compat.celery.beat_schedulers import ENTRY_POINTS, scheduler_class
 from river_compat.celery.beat_ticks import Ticks
 from river_compat.celery.persistent_scheduler import PersistentScheduler
 from river_compat.celery.utils.time import humanize_seconds
+from river_core.database_clock import DatabaseClock
+from river_core.errors import DatabaseError
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
@@ -50,6 +52,7 @@ class Service:
         self.hostname = hostname
         self.effective_max_interval: float | None = None
         self._last_tick: float | None = None
+        self._clock: DatabaseClock | None = None
         self._is_shutdown = Event()
         self._is_stopped = Event()
 
@@ -61,6 +64,7 @@ class Service:
     def start(self, embedded_process: bool = False) -> None:
         """Run until `stop` is called. What a turn raises is logged, and the next one tried."""
         logger.info("beat: Starting...")
+        self._follow_clock()  # new entries count from now
         self.effective_max_interval = self.scheduler.max_interval
         logger.debug("beat: Ticking with max interval->%s", humanize_seconds(self.scheduler.max_interval))
         signals.beat_init.send(sender=self)
@@ -82,12 +86,24 @@ class Service:
 
     def _turn(self) -> float:
         try:
+            self._follow_clock()
             return float(self.scheduler.tick())
         except Exception:
             logger.exception("beat: a turn failed; the next one is in %s s", RETRY_SECONDS)
             return RETRY_SECONDS
         finally:
             self._last_tick = time.monotonic()
+
+    def _follow_clock(self) -> None:
+        """Go by the database's clock: several beats, on machines whose clocks differ, then tick together."""
+        if self._clock is None:
+            if self.app.conf.task_always_eager:
+                return
+            self._clock = DatabaseClock(self.app.runtime.driver)
+        try:
+            self._clock.follow()
+        except DatabaseError as error:
+            logger.warning("beat: the database cannot be asked for the time: %s", error)
 
     def _sleep(self, seconds: float) -> None:
         if not seconds or seconds <= 0:

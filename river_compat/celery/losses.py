@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from river_compat.celery.successor import Successor
 from river_compat.celery.telling import Run, tell_failure
 from river_compat.python_task import failure
 from river_compat.results import EXCEPTION, OUTCOME, RETRY_ID, TaskOutcome, exception_metadata
+from river_core import clock
 from river_core.job import JobRow, JobState
 from river_core.loss import Loss, ProcessDied, Terminated, TimeLimitReached, signal_name
 from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Outcome
@@ -101,7 +101,7 @@ def _next_run(task: Task[..., Any], request: Context) -> FollowUp | None:
     try:
         options = {"countdown": task.default_retry_delay, "retries": retries}
         successor = Successor.of(task, request, request.args, request.kwargs, options)
-        return FollowUp(successor.row(datetime.now(UTC)), RETRY_ID)
+        return FollowUp(successor.row(clock.now()), RETRY_ID)
     except Exception:
         logger.exception("the retry of %s[%s] cannot be stored", task.name, request.id)
         return None

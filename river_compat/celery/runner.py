@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,7 @@ from river_compat.results import (
     exception_metadata,
     result_metadata,
 )
+from river_core import clock
 from river_core.decide import snooze_count
 from river_core.job import JobRow, JobState
 from river_core.links import FEEDS, Break, HandOver, Part, feeds_of
@@ -287,7 +288,7 @@ class CeleryRunner:
 
 def _claimed_at(job: Job) -> datetime:
     """When the row was claimed, by the database's clock: this machine's may be wrong."""
-    return job.row.attempted_at or datetime.now(UTC)
+    return job.row.attempted_at or clock.now()
 
 
 def _expired(call: TaskCall, task: Task[..., Any], request: WorkerContext, job: Job) -> Cancelled:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import river_core.ambient
@@ -22,6 +22,7 @@ from river_compat.celery.priority import river_priority
 from river_compat.celery.publishing import PublishPolicy, publish
 from river_compat.celery.routing import checked_queue, routed
 from river_compat.celery.timing import eta_text, expires_text
+from river_core import clock
 from river_core.client import Enqueue
 from river_core.insert import InsertParams
 from river_core.links import Links
@@ -108,7 +109,7 @@ def send(
 
 def prepared(app: Celery, call: Call) -> Outgoing:
     """Return the row of a call with its handle. Every row of every workflow passes here, once."""
-    now = datetime.now(UTC)
+    now = clock.now()
     policy = {**app.conf.task_publish_retry_policy, **(call.options.get("retry_policy") or {})}
     message = publish_telling.tell_before(message_of(app, call, now), policy)
     frozen = call.step.sig.frozen if call.step is not None else None

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from river_compat.celery import options as call_options
@@ -16,6 +16,7 @@ from river_compat.celery.message import Embedded, row_of
 from river_compat.celery.request import Context
 from river_compat.celery.sending import Call, message_of
 from river_compat.celery.waiting_step import FOLLOWS
+from river_core import clock
 from river_core.insert import InsertParams
 from river_core.links import FEEDS, Feed, Links, feeds_of
 
@@ -120,7 +121,7 @@ class _Sending:
     def sent(self, args: Any, kwargs: Any, options: Mapping[str, Any]) -> Any:
         """Take the call as it arrives at the end of that way; returns its handle."""
         run = replace(self.next_run, args=tuple(args or ()), kwargs=kwargs or {}, options=options)
-        self.rows.append(run.row(datetime.now(UTC)))
+        self.rows.append(run.row(clock.now()))
         return run.task.app.AsyncResult(run.task_id)
 
 

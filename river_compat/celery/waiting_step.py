@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from river_compat.celery.exceptions import ChordError, TaskRevokedError
@@ -15,6 +14,7 @@ from river_compat.envelope import TaskCall
 from river_compat.feeding import BROKEN_BY, CAUSE, REASON, part_values
 from river_compat.python_task import failure
 from river_compat.results import EXCEPTION, OUTCOME, TaskOutcome
+from river_core import clock
 from river_core.insert import InsertParams
 from river_core.job import JobRow
 from river_core.links import MEMBERS, Break
@@ -84,7 +84,7 @@ def errbacks_row(call: TaskCall, row: JobRow) -> InsertParams:
     """Return the row of the task that calls the errbacks of a row that never ran."""
     headers = {"ignore_result": True, "parent_id": call.id}
     message = Message(str(uuid.uuid4()), ERRBACKS_TASK, [row.id], {}, row.queue, headers=headers)
-    return row_of(message, datetime.now(UTC))
+    return row_of(message, clock.now())
 
 
 def _shown(facts: Mapping[str, Any]) -> str:

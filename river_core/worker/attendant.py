@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 
+from river_core.database_clock import DatabaseClock
 from river_core.db import queues, work
 from river_core.db.queues import QueueRow
 from river_core.drivers.base import Driver
@@ -34,7 +35,12 @@ class Attendant(Service):
     """One thread for all queues of a worker."""
 
     def __init__(
-        self, driver: Driver, producers: Producers, events: EventBus, look: Callable[[], None]
+        self,
+        driver: Driver,
+        producers: Producers,
+        events: EventBus,
+        look: Callable[[], None],
+        database_clock: DatabaseClock | None = None,
     ) -> None:
         """Attend to `producers` by queue name; `look` is called at every turn."""
         super().__init__("river-attendant")
@@ -42,6 +48,7 @@ class Attendant(Service):
         self._producers = producers
         self._events = events
         self._look = look
+        self._database_clock = database_clock
         self._next_poll = 0.0
         self._overtime: tuple[float, Callable[[], object]] | None = None
         self._next_report = time.monotonic() + QUEUE_REPORT_SECONDS
@@ -96,6 +103,8 @@ class Attendant(Service):
             self._overtime = (math.inf, self._overtime[1])
         if now >= self._next_poll:
             self._next_poll = now + CONTROL_POLL_SECONDS
+            if self._database_clock is not None:
+                self._database_clock.follow()
             self._poll_cancellations()
             self._poll_queues()
         if now >= self._next_report:

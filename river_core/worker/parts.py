@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from river_core.client import Client
+from river_core.database_clock import DatabaseClock
 from river_core.db.notifications import TOPIC_CONTROL, TOPIC_INSERT
 from river_core.drivers.base import Driver
 from river_core.inserting import InsertNotifyLimiter
@@ -65,6 +66,8 @@ class Context:
     queues: Mapping[str, QueueConfig]
     stage: Stage | None = None
     """What forks the children, where jobs run in processes."""
+    database_clock: DatabaseClock | None = None
+    """What lets this process follow the database's clock, unless a test set one."""
 
 
 class Parts:
@@ -90,7 +93,9 @@ class Parts:
         self.loop = LoopInPlace() if config.main_thread else EventLoop()
         self.companions = list(config.companions)
         self.producers = self._producers(context)
-        self.attendant = Attendant(driver, self.producers, context.events, self.loop.look)
+        self.attendant = Attendant(
+            driver, self.producers, context.events, self.loop.look, context.database_clock
+        )
         self.recovery = Recovery(driver, self.id, clock=clock)
         self.refresher = AttemptRefresher(
             driver, self.id, self.running_ids, config.refresh_attempts_after, clock=clock

@@ -15,6 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from river_core.client import Client
+from river_core.clock import SystemClock
+from river_core.database_clock import DatabaseClock
 from river_core.db import jobs, work
 from river_core.drivers.base import Driver
 from river_core.errors import ConfigurationError, RiverError
@@ -133,8 +135,12 @@ class Worker(QueueCalls):
         if self.started:
             return
         self.prepare()
+        database_clock = DatabaseClock(self.driver) if isinstance(self.config.clock, SystemClock) else None
         with self.driver.connect() as connection:
-            connection.fetch(work.ping(self.driver.sql))
+            if database_clock is None:
+                connection.fetch(work.ping(self.driver.sql))
+            else:
+                database_clock.follow_on(connection)
         self.interrupted = False
         parts = Parts(
             Context(
@@ -148,6 +154,7 @@ class Worker(QueueCalls):
                 self.periodic_jobs,
                 self._queues.copy(),
                 self._stage,
+                database_clock,
             )
         )
         try:

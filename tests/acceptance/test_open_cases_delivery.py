@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,16 @@ def stamp(name):
     Path(f"{name}.ran").touch()
 
 
+@app.task(bind=True)
+def twice(self, name):
+    if not self.request.retries:
+        raise self.retry(countdown=1)
+    Path(f"{name}.ran").touch()
+
+
+app.conf.beat_schedule = {"often": {"task": "tasks.stamp", "schedule": 1.0, "args": ("tick",)}}
+
+
 @app.task
 def hold(name):
     with Path(f"{name}.started").open("a") as file:
@@ -60,7 +71,7 @@ def hold(name):
     return name
 '''
 WRONG_CLOCK = """
-import datetime, time
+import copyreg, datetime, time
 
 shift, true, true_time = datetime.timedelta(seconds=SHIFT), datetime.datetime, time.time
 
@@ -80,8 +91,14 @@ class Wrong(true, metaclass=Kind):
         return true.utcnow() + shift
 
 
+def restored(*parts):
+    return true(*parts)
+
+
 datetime.datetime = Wrong
 time.time = lambda: true_time() + SHIFT
+# what goes between processes would name the class, and its name is another one's now
+copyreg.pickle(true, lambda value: (restored, value.__reduce_ex__(2)[1]))
 """
 STALLED = textwrap.dedent(
     """
@@ -137,18 +154,21 @@ def site(tmp_path: Path, postgres_url: str) -> Site:
 # -- clocks
 
 
-@contextmanager
-def worker_whose_clock_is(shift: int, site: Site) -> Iterator[None]:
-    """A worker process in which Python's clock is wrong by some seconds.
+def wrong_clock(shift: int, site: Site) -> dict[str, str]:
+    """The environment of a process in which Python's clock is wrong by some seconds.
 
     A library that fakes the system's calls would do, were it not for its waits, which then end too late.
     """
-    place = site.folder / "clock"
-    place.mkdir()
+    place = site.folder / f"clock{shift}"
+    place.mkdir(exist_ok=True)
     (place / "sitecustomize.py").write_text(WRONG_CLOCK.replace("SHIFT", str(shift)))
-    env = {**site.env, "PYTHONPATH": str(place)}
-    # In threads: the children of the other pool still go by their machine's clock for `expires`.
-    with worker(site.folder, "-P", "threads", "-c", "4", env=env) as process:
+    return {**site.env, "PYTHONPATH": str(place)}
+
+
+@contextmanager
+def worker_whose_clock_is(shift: int, site: Site, *options: str) -> Iterator[None]:
+    """A worker process with a wrong clock, whose children have it too."""
+    with worker(site.folder, "-c", "4", *options, env=wrong_clock(shift, site)) as process:
         process.wait_logged("works celery")
         line = next(line for line in process.log.read_text().splitlines() if "works celery" in line)
         said = datetime.fromisoformat(line[1:20])
@@ -157,15 +177,16 @@ def worker_whose_clock_is(shift: int, site: Site) -> Iterator[None]:
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("shift", [90, -90])
-def test_a_worker_with_a_wrong_clock_drops_and_delays_nothing(site: Site, shift: int) -> None:
-    """O27. Delayed tasks start when the database says so, and expiring ones are not taken for expired."""
-    with worker_whose_clock_is(shift, site):
+@pytest.mark.parametrize(("shift", "pool"), [(90, "prefork"), (-90, "prefork"), (90, "threads")])
+def test_a_worker_with_a_wrong_clock_drops_and_delays_nothing(site: Site, shift: int, pool: str) -> None:
+    """O27. Delayed tasks start when the database says so, retries too, and expiring ones are not expired."""
+    with worker_whose_clock_is(shift, site, "-P", pool):
         site.send(
             "stamp.delay('first'); stamp.apply_async(('soon',), countdown=2); "
-            "stamp.apply_async(('later',), countdown=6); stamp.apply_async(('expiring',), expires=60)"
+            "stamp.apply_async(('later',), countdown=6); stamp.apply_async(('expiring',), expires=60); "
+            "twice.delay('again')"
         )
-        for name in ("first", "expiring", "soon", "later"):
+        for name in ("first", "expiring", "again", "soon", "later"):
             wait_for(lambda name=name: (site.folder / f"{name}.ran").exists(), f"{name} under {shift} s")
         wait_for(
             lambda: query(site.url, "SELECT DISTINCT state::text FROM river_job") == [("completed",)],
@@ -173,6 +194,9 @@ def test_a_worker_with_a_wrong_clock_drops_and_delays_nothing(site: Site, shift:
         )
     for name in ("soon", "later"):
         assert 0 <= site.ran_at(name) < 30
+    waits = "SELECT extract(epoch FROM scheduled_at - created_at)::float8 FROM river_job WHERE "
+    [(wait,)] = query(site.url, f"{waits} args::text LIKE '%again%' ORDER BY id DESC LIMIT 1")
+    assert abs(wait - 1) < 30
 
 
 @pytest.mark.postgres
@@ -186,6 +210,43 @@ def test_an_expired_task_is_expired_by_the_databases_clock(site: Site) -> None:
             lambda: query(site.url, "SELECT state::text FROM river_job") == [("cancelled",)], "the verdict"
         )
     assert not (site.folder / "gone.ran").exists()
+
+
+@pytest.mark.postgres
+def test_beats_with_wrong_clocks_tick_together(site: Site) -> None:
+    """O27. Ticks go by the database's clock: none is sent twice or early, whichever beat is left."""
+    sent = (
+        "SELECT extract(epoch FROM created_at)::float8 FROM river_job WHERE kind = 'python_task' ORDER BY 1"
+    )
+
+    def wait_for_ticks(count: int) -> None:
+        wait_for(lambda: len(query(site.url, sent)) >= count, f"{count} ticks")
+
+    began = time.monotonic()
+    with beat_whose_clock_is(-90, site) as slow:
+        wait_for_ticks(2)
+        with beat_whose_clock_is(90, site):
+            wait_for_ticks(5)
+            slow.kill()
+            wait_for_ticks(7)
+            with beat_whose_clock_is(-90, site):
+                wait_for_ticks(9)
+        ticks = [at for (at,) in query(site.url, sent)]
+    assert len(ticks) <= time.monotonic() - began + 1
+    assert min(later - earlier for earlier, later in pairwise(ticks)) > 0.5
+
+
+@contextmanager
+def beat_whose_clock_is(shift: int, site: Site) -> Iterator[subprocess.Popen[bytes]]:
+    """A beat process with a wrong clock."""
+    command = [sys.executable, "-m", "river_compat", "-A", "tasks", "beat"]
+    with subprocess.Popen(
+        command, cwd=site.folder, env=environment(wrong_clock(shift, site)), stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 # -- rescue

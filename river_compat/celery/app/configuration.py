@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from river_compat.celery.exceptions import ImproperlyConfigured
 from river_compat.celery.priority import scheme_of
 from river_compat.celery.utils.dispatch import Signal
 from river_compat.celery.utils.zones import timezone
+from river_core import clock
 
 DEFAULT_LOADER = "app"
 
@@ -142,8 +143,8 @@ class Configuration:
         return self.timezone == timezone.utc
 
     def now(self) -> datetime:
-        """Return the time, aware, in the application's zone."""
-        return datetime.now(UTC).astimezone(self.timezone)
+        """Return the time, aware, in the application's zone; in workers and beats by the database's clock."""
+        return clock.now().astimezone(self.timezone)
 
     def bugreport(self) -> str:
         """Return versions and settings, without secrets, for a report."""

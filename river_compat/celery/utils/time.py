@@ -21,6 +21,7 @@ from river_compat.celery.utils.zones import (
     timezone,
     to_utc,
 )
+from river_core import clock
 
 __all__ = [
     "LocalTimezone",
@@ -86,7 +87,7 @@ def remaining(
 
     A relative end is rounded down to the day, hour or minute of the wall clock, but stays behind `start`.
     """
-    now = now or datetime.now(UTC)
+    now = now or clock.now()
     return _end(start, ends_in, relative).astimezone(UTC) - now.astimezone(UTC)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,7 +22,7 @@ from river_compat.celery.utils.time import rate
 from river_compat.celery.worker.state import WorkerState
 from river_compat.envelope import KIND, TaskCall
 from river_compat.errors import CompatError
-from river_core import Admitted, JobRow, Outcome, Snoozed
+from river_core import Admitted, JobRow, Outcome, Snoozed, clock
 from river_core.drivers.base import Driver
 from river_core.json_text import merge_objects
 from river_core.standing import StandingRows
@@ -190,7 +189,7 @@ def _reserve_here() -> Reserve:
     next_free: dict[str, float] = {}
 
     def reserve(name: str, count: int, interval: float) -> tuple[float, float]:
-        now = time.time()
+        now = clock.now().timestamp()
         first = max(next_free.get(name, 0.0), now)
         next_free[name] = first + count * interval
         return first, now

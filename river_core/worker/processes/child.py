@@ -19,6 +19,7 @@ from threading import Event, Thread
 from types import FrameType
 from typing import Any
 
+from river_core import clock
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.job import JobRow, JobState
 from river_core.outcome import Outcome
@@ -235,7 +236,8 @@ class Child:
 
     def _hear(self, message: tuple[Any, ...]) -> None:
         match message:
-            case (wire.JOBS, jobs):
+            case (wire.JOBS, jobs, zero):
+                clock.follow(zero)
                 for sent in jobs:
                     self._inbox.put(sent)
             case (wire.STOP, number, cause):

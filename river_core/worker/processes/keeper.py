@@ -10,6 +10,7 @@ import time
 from functools import partial
 from typing import Any, Protocol
 
+from river_core import clock
 from river_core.errors import RiverError
 from river_core.job import JobState
 from river_core.loss import Loss, ProcessDied, Terminated, TimeLimitReached
@@ -270,7 +271,7 @@ class Keeper:
                 cause = wire.CAUSES.index(running.job.stop_cause)
                 sent.append((self._number, generation, wire.row_values(running.job.row), cause))
             self._progress = time.monotonic()
-        self._send((wire.JOBS, sent))
+        self._send((wire.JOBS, sent, clock.followed()))
 
     def _send(self, message: tuple[Any, ...]) -> None:
         """Send, unless the child is gone: whoever reads from it will notice that."""
