@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 def configure() -> None:
     """Set Django up without a database of its own; harmless twice."""
     if not settings.configured:
-        settings.configure(DATABASES={}, USE_TZ=True, INSTALLED_APPS=[])
+        settings.configure(DATABASES={}, USE_TZ=True, TIME_ZONE="UTC", INSTALLED_APPS=[])
         django.setup()
 
 

@@ -98,8 +98,8 @@ def test_its_scheduler_works_unchanged_also_twice(project: Path) -> None:
             stack.enter_context(beat(project, name))
         wait_for(lambda: sent(project, "proj.old") >= 3, "ticks of the settings' entry")
         assert sent(project, "proj.old") <= (time.monotonic() - began) / 2 + 1
-        python(project, EDIT)
         edited = time.monotonic()
+        python(project, EDIT)
         wait_for(lambda: sent(project, "proj.new") >= 3, "ticks of the entry that was added")
         assert sent(project, "proj.new") <= time.monotonic() - edited + 1
         before = sent(project, "proj.old")

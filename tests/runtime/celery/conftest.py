@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
 
-from river_compat.celery import Celery
+from river_compat.celery import Celery, _state
 from river_compat.celery.command import WorkerOptions, build_worker
 from river_core.drivers.base import Driver
 from river_core.worker.worker import Worker
 
 Working = Callable[..., AbstractContextManager[Worker]]
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keep shared tasks of a test from the applications of others, which live as long as their modules."""
+    monkeypatch.setattr(_state._apps, "all", weakref.WeakSet())
+    with _state.kept_applications():
+        yield
 
 
 @pytest.fixture
