@@ -201,6 +201,8 @@ def _print_moved(invocation: Invocation, result: MigrateResult, dry_run: bool, s
     if invocation.as_json:
         click.echo(json.dumps(_as_data(result, dry_run, show_sql)))
         return
+    if invocation.verbosity < 0 and not (dry_run or show_sql):
+        return
     done = {Direction.UP: "applied", Direction.DOWN: "took back"}[result.direction]
     planned = {Direction.UP: "would apply", Direction.DOWN: "would take back"}[result.direction]
     for each in result.versions:

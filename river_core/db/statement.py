@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -104,14 +104,21 @@ def _array_element(value: str | int | None) -> str:
     return "NULL" if value is None else int.__repr__(value)
 
 
+_LAST_SECOND = datetime(9999, 12, 31, 23, 59, 59)  # noqa: DTZ001 - compared with a time in UTC whose zone is cut off
+
+
 def sqlite_time(moment: datetime) -> str:
-    """Return UTC with exactly three fraction digits, rounded half up, as River stores it on SQLite."""
+    """Return UTC with exactly three fraction digits, rounded half up, as River stores it on SQLite.
+
+    The last half millisecond of the year 9999 is rounded down.
+    """
     utc = moment.astimezone(UTC)
     milliseconds = round_half_up(utc.microsecond)
     whole = utc.replace(microsecond=0, tzinfo=None)
+    if milliseconds == 1000 and whole == _LAST_SECOND:
+        milliseconds = 999
     if milliseconds == 1000:
-        whole, milliseconds = datetime.fromtimestamp(whole.replace(tzinfo=UTC).timestamp() + 1, UTC), 0
-        whole = whole.replace(tzinfo=None)
+        whole, milliseconds = whole + timedelta(seconds=1), 0
     return f"{whole.isoformat(' ')}.{milliseconds:03d}"
 
 

@@ -26,6 +26,7 @@ def test_up_creates_everything_and_is_harmless_twice(database_url: str) -> None:
     first = run("-d", database_url, "migrate", "up")
     assert (first.code, first.stdout.count("applied")) == (0, LATEST), first.stderr
     assert recorded(database_url) == list(range(1, LATEST + 1))
+    assert run("-q", "-d", database_url, "migrate", "up").stdout == ""
     assert query(database_url, "SELECT count(*) FROM river_job") == [(0,)]
     assert run("-d", database_url, "migrate", "up").stdout == "nothing to do\n"
 

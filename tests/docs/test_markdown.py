@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from importlib import import_module
 
@@ -9,6 +10,7 @@ import click
 import pytest
 
 from river_compat.celery.app import setting_names
+from river_core import WorkerConfig
 from tests.docs.command_tree import commands, invocations, problem
 from tests.docs.documents import ROOT, Document, documents, name_of
 
@@ -140,3 +142,10 @@ def test_every_setting_is_documented() -> None:
     starts = tuple(re.findall(r"`([a-z0-9]+(?:_[a-z0-9]+)*_)`", text))
     unnamed = [name for name in sorted(setting_names.KNOWN) if f"`{name}`" not in text]
     assert [name for name in unnamed if not name.startswith(starts)] == []
+
+
+def test_every_option_of_a_worker_is_documented() -> None:
+    """The reference of WorkerConfig has each of its fields, and no other in its tables."""
+    text = Document(ROOT / "docs/reference/worker-config.md").text
+    fields = {field.name for field in dataclasses.fields(WorkerConfig)}
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) | {"clock", "parity", "internals"} == fields

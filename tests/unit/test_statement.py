@@ -162,6 +162,7 @@ def test_halves_round_toward_the_future(microseconds: int, expected: int) -> Non
         (datetime(2026, 8, 7, 14, 32, 57, 123500, UTC), "2026-08-07 14:32:57.124"),
         (datetime(2026, 12, 31, 23, 59, 59, 999_500, UTC), "2027-01-01 00:00:00.000"),
         (datetime(1969, 12, 31, 23, 59, 59, 999_500, UTC), "1970-01-01 00:00:00.000"),
+        (datetime.max.replace(tzinfo=UTC), "9999-12-31 23:59:59.999"),
         (datetime(1, 1, 1, 0, 0, 0, 999_500, UTC), "0001-01-01 00:00:01.000"),
         (datetime(2026, 8, 7, 1, tzinfo=timezone(timedelta(hours=2))), "2026-08-06 23:00:00.000"),
     ],
