@@ -273,6 +273,7 @@ def row_fields(call: TaskCall, row: JobRow) -> dict[str, Any]:
         "hostname": attempted_by[-1] if attempted_by else None,
         "timelimit": [None, None],
         "ignore_result": None,
+        "stamps": {},
         "properties": {"correlation_id": call.id},
         "delivery_info": {
             "exchange": "",

@@ -60,7 +60,10 @@ def _queue_of_message(app: Celery, exchange: Any, key: Any) -> str:
     ours = {default, app.conf.task_default_exchange, app.conf.task_default_routing_key, None, ""}
     if name_of(exchange) in ours and key in ours:
         return default
-    return queue_of_binding(app.amqp.queues.values(), exchange, key)
+    queues = app.amqp.queues
+    if name_of(exchange) == key and key not in queues and app.conf.task_create_missing_queues:
+        return str(key)  # so is a queue bound that is made because it is missing
+    return queue_of_binding(queues.values(), exchange, key)
 
 
 def _refuse_elsewhere(app: Celery, queue: Any, name: str, exchange: Any, key: Any) -> None:

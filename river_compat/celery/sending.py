@@ -42,6 +42,8 @@ TASK_OPTIONS = (
     "serializer",
     "delivery_mode",
     "river_enqueue_in",
+    "soft_time_limit",
+    "time_limit",
 )
 _CALLER_HEADERS = ("retries", "root_id", "parent_id", "shadow", "reply_to", "replaced_task_nesting", "origin")
 

@@ -32,10 +32,12 @@ class TimeLimits:
 
         `changed` are those that stand for the task's since the worker runs, the hard one first.
         """
-        hard, soft = request.time_limit, request.soft_time_limit
-        of_task = (task.time_limit, task.soft_time_limit) if changed is None else changed
-        hard = hard or of_task[0] or self.hard
-        soft = soft or of_task[1] or self.soft
+        of_call = (request.time_limit, request.soft_time_limit)
+        of_task = (task.time_limit, task.soft_time_limit)
+        hard, soft = of_call if changed is None else _own(of_call, of_task)
+        valid = of_task if changed is None else changed
+        hard = hard or valid[0] or self.hard
+        soft = soft or valid[1] or self.soft
         return TimeLimits(float(soft) if soft else None, float(hard) if hard else None)
 
     def begin(self, job: Job, task: Task[..., Any], request: Context) -> None:
@@ -55,6 +57,11 @@ class TimeLimits:
             )
             soft = None
         job.limit_time(soft, limits.hard, SoftTimeLimitExceeded)
+
+
+def _own(of_call: Sequence[Any], of_task: Sequence[Any]) -> list[Any]:
+    """Return the limits that only the call can have given: the task's own travel with it, too."""
+    return [None if given == own else given for given, own in zip(of_call, of_task, strict=True)]
 
 
 def seconds_of(name: str, value: Any) -> float | None:

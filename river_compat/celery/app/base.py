@@ -18,7 +18,7 @@ from river_compat.celery.app.configuration import Configuration
 from river_compat.celery.app.connections import Connections
 from river_compat.celery.app.declaring import AnyTask, Declaring
 from river_compat.celery.app.log import Logging
-from river_compat.celery.app.modules import Discovery, Packages, import_task_modules
+from river_compat.celery.app.modules import Discovery, Packages, import_modules
 from river_compat.celery.app.periodic import Periodic
 from river_compat.celery.app.remote import Remote
 from river_compat.celery.app.settings import Settings
@@ -186,15 +186,20 @@ class Celery(Configuration, Declaring, Connections, Periodic, Remote, CommandLin
         """
         discovery = Discovery(self._installed_packages if packages is None else packages, related_name)
         if force:
-            import_task_modules((), [discovery])
+            discovery.run(self.loader)
         else:
             self._discoveries.append(discovery)
+
+    def discover_tasks(self) -> None:
+        """Do what `autodiscover_tasks` was called for; loaders call it before they import other modules."""
+        for discovery in self._discoveries:
+            discovery.run(self.loader)
 
     def _installed_packages(self) -> list[str]:
         return [package for fixup in self._fixups for package in fixup.autodiscover_tasks()]
 
     def import_default_modules(self, more: Iterable[str] = ()) -> list[str]:
-        """Import `include`, `imports`, `more` and what was to be discovered; returns the modules' names.
+        """Import what was to be discovered, then `include`, `imports` and `more`; returns the latters' names.
 
         What a receiver of the signal `import_modules` raises passes through.
         """
@@ -202,7 +207,7 @@ class Celery(Configuration, Declaring, Connections, Periodic, Remote, CommandLin
             fixup.before_imports()
         with working_directory_first():
             found = [module.__name__ for module in self.loader.import_default_modules()]
-        return [*found, *import_task_modules(more, self._discoveries)]
+            return [*found, *import_modules(more)]
 
     @property
     def fixups(self) -> list[framework_fixups.Fixup]:

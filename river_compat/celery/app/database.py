@@ -43,6 +43,7 @@ def open_database(conf: Settings) -> Driver:
     schema = conf.river_schema or os.environ.get("RIVER_SCHEMA", "")
     given = conf.river_listen_url or os.environ.get("RIVER_LISTEN_URL")
     listen_url = _without_driver(given) if given else None
+    _refuse_two_databases(conf)
     alias = django_alias(conf)
     if alias is not None:
         return _open_alias(conf, alias, schema or django_database.of_settings("SCHEMA") or "", listen_url)
@@ -95,6 +96,14 @@ def database_url(conf: Settings) -> str:
             raise unsupported(f"broker_url={_shown(broker)!r}", _SET_URL)
         _warn(f"broker_url={_shown(broker)!r} is not used: tasks are sent to the database")
     return url or DEFAULT_URL
+
+
+def _refuse_two_databases(conf: Settings) -> None:
+    """Refuse a URL for one direction only, which the environment may give, and that is no broker's."""
+    for name in ("broker_read_url", "broker_write_url"):
+        url = conf[name]
+        if is_database(url) and url not in (conf.broker_url, conf.river_database_url):
+            raise unsupported(f"{name}={_shown(url)!r}", "there is one database; set broker_url alone")
 
 
 def is_database(url: Any) -> bool:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from river_compat.importing import import_submodule, working_directory_first
+from river_compat.importing import working_directory_first
+
+if TYPE_CHECKING:
+    from river_compat.celery.loaders.base import BaseLoader
 
 Packages = Iterable[str] | Callable[[], Iterable[str]] | None
 
@@ -18,13 +22,13 @@ class Discovery:
     packages: Packages
     related_name: str | None
 
-    def run(self) -> list[str]:
-        """Import `<package>.<related_name>` of each package that has one; return the modules' names.
+    def run(self, loader: BaseLoader) -> None:
+        """Let a loader import `<package>.<related_name>` of each package that has one.
 
         Errors inside a module pass through; a missing module is none.
         """
-        found = [import_submodule(package, self.related_name) for package in self._packages()]
-        return [module.__name__ for module in found if module is not None]
+        with working_directory_first():
+            loader.autodiscover_tasks(self._packages(), self.related_name)
 
     def _packages(self) -> list[str]:
         if self.packages is None:
@@ -33,13 +37,6 @@ class Discovery:
         return [named] if isinstance(named, str) else list(named)
 
 
-def import_task_modules(names: Iterable[str], discoveries: Iterable[Discovery]) -> list[str]:
-    """Import modules by name, then what the discoveries find; return the names of all."""
-    imported: list[str] = []
-    with working_directory_first():
-        for name in dict.fromkeys(names):
-            importlib.import_module(name)
-            imported.append(name)
-        for discovery in discoveries:
-            imported.extend(discovery.run())
-    return imported
+def import_modules(names: Iterable[str]) -> list[str]:
+    """Import modules by name; return their names, each once."""
+    return [importlib.import_module(name).__name__ for name in dict.fromkeys(names)]

@@ -26,7 +26,19 @@ from river_compat.celery.app.setting_names import (
 from river_compat.celery.exceptions import CeleryWarning, unsupported
 
 HIDDEN = re.compile("API|TOKEN|KEY|SECRET|PASS|SIGNATURE|DATABASE|URL", re.IGNORECASE)
-_ENVIRONMENT = {"broker_url": "CELERY_BROKER_URL", "result_backend": "CELERY_RESULT_BACKEND"}
+_ENVIRONMENT = {
+    "broker_url": "CELERY_BROKER_URL",
+    "broker_read_url": "CELERY_BROKER_READ_URL",
+    "broker_write_url": "CELERY_BROKER_WRITE_URL",
+    "result_backend": "CELERY_RESULT_BACKEND",
+}
+_FALLS_BACK = {
+    "broker_read_url": "broker_url",
+    "broker_write_url": "broker_url",
+    "task_default_exchange": "task_default_queue",
+    "task_default_routing_key": "task_default_queue",
+}
+"""Settings that are those of another name where they are not set."""
 
 Source = Callable[[], Mapping[str, Any]]
 Listener = Callable[[], Any]
@@ -123,9 +135,7 @@ class Settings(MutableMapping[str, Any]):
                 return self.periodic.within(values[name]) if name == "beat_schedule" else values[name]
         if name == "beat_schedule":
             return self.periodic.within(self.periodic.own)
-        if name in ("task_default_exchange", "task_default_routing_key"):
-            return self["task_default_queue"]
-        return DEFAULTS[name]
+        return self[_FALLS_BACK[name]] if name in _FALLS_BACK else DEFAULTS[name]
 
     def __getattr__(self, name: str) -> Any:
         """Return a setting; raises AttributeError for an unknown name that was not set."""

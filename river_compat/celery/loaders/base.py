@@ -74,11 +74,15 @@ class BaseLoader:
         return import_from_cwd(module, self.import_module if imp is None else imp, package=package)
 
     def import_default_modules(self) -> list[ModuleType]:
-        """Import the modules that the settings name; what a receiver of `import_modules` raises passes."""
+        """Import what is to be discovered, then the modules that the settings name.
+
+        What a receiver of the signal `import_modules` raises passes through.
+        """
         responses = signals.import_modules.send(sender=self.app)
         for _, response in responses:
             if isinstance(response, Exception):
                 raise response
+        self.app.discover_tasks()
         return [self.import_task_module(name) for name in self.default_modules]
 
     @property

@@ -9,12 +9,15 @@ from . import cases
 
 CASES = sorted(module.name for module in pkgutil.iter_modules(cases.__path__))
 OTHER_QUEUE = "parity-other"
+INCLUDED = f"{__package__}.included"
 
 app = Celery(
     "parity",
     broker=os.environ["PARITY_BROKER"],
     backend=os.environ.get("PARITY_BACKEND"),
-    include=[f"{cases.__name__}.{name}" for name in CASES],
+    include=[INCLUDED, *(f"{cases.__name__}.{name}" for name in CASES)],
+    accept_content=["json", "yaml", "msgpack"],
+    task_priority_scheme="redis",
 )
 
 

@@ -124,6 +124,14 @@ def test_what_reaches_none_or_several_is_refused(options: dict[str, Any]) -> Non
         app.send_task("feeds.tasks.pull", **options)
 
 
+def test_an_exchange_and_a_key_of_one_name_are_a_queue_that_is_made() -> None:
+    """As a queue is bound that is missing; not where missing queues are not made."""
+    assert message(make(), exchange="new", routing_key="new").queue == "new"
+    strict = make(task_queues=QUEUES, task_create_missing_queues=False)
+    with pytest.raises(UnsupportedFeature, match="no queue of task_queues is bound"):
+        message(strict, exchange="new", routing_key="new")
+
+
 def test_a_message_that_two_queues_would_get_is_refused() -> None:
     """A row has one."""
     queues = [Queue(name, Exchange("t", type="topic"), routing_key="a.#") for name in ("one", "two")]

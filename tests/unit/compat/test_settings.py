@@ -245,6 +245,22 @@ def test_an_old_broker_beside_a_database_is_a_warning(monkeypatch: pytest.Monkey
         assert database_url(make(broker="redis://host").conf) == "sqlite:///moved.db"
 
 
+@pytest.mark.parametrize("variable", ["CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL"])
+def test_a_second_database_of_the_environment_is_refused_at_first_use(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row 1.15. The same one is none, and so is the URL of a broker beside a database."""
+    app = make(broker="sqlite:///one.db")
+    for same in ("sqlite:///one.db", "redis://host"):
+        monkeypatch.setenv(variable, same)
+        assert app.conf[variable.removeprefix("CELERY_").lower()] == same
+        app.runtime.driver.close()
+    monkeypatch.setenv(variable, "postgresql://me:secret@two/db")
+    with pytest.raises(UnsupportedFeature, match="one database") as caught:
+        _ = make(broker="sqlite:///one.db").runtime.driver
+    assert "secret" not in str(caught.value)
+
+
 def test_a_foreign_result_backend_is_refused_or_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
     """Results are in the rows."""
     with pytest.raises(UnsupportedFeature, match="delete the setting"):
