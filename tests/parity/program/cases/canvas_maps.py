@@ -1,4 +1,4 @@
-"""map, starmap and chunks. Rows 8.13, 8.14."""
+"""map, starmap and chunks. Rows 3.24, 8.13, 8.14."""
 
 from celery import shared_task
 

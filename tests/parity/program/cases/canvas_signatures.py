@@ -1,4 +1,4 @@
-"""Partial arguments, immutable signatures, set, clone, freeze, and JSON. Rows 8.1, 8.2, 8.3."""
+"""Partial arguments, immutable signatures, set, clone, freeze, and JSON. Rows 3.24, 8.1, 8.2, 8.3."""
 
 import json
 
@@ -20,6 +20,7 @@ def observe():
     frozen_id = new_id()
     result = frozen.freeze(frozen_id)
     return {
+        "made": [sub.s(1, z=2) == made((1,), {"z": 2}) for made in (sub.signature, sub.subtask)],
         "partial": outcome(sig.delay(1)),
         "keywords": outcome(sig.apply_async((1,), {"z": 3})),
         "immutable": outcome(sub.si(1).delay(7, y=8)),

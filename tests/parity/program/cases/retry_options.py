@@ -1,4 +1,4 @@
-"""A retry may change queue and due time. Row 5.1."""
+"""A retry may change queue and due time; its default delay. Rows 2.5, 5.1."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -43,4 +43,5 @@ def observe():
         "queue": [outcome(moves.delay(key)), notes(key)],
         "eta": gap(waits),
         "default_delay": gap(waits_by_default),
+        "delays": [waits.default_retry_delay, waits_by_default.default_retry_delay],
     }
