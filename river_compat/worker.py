@@ -23,8 +23,8 @@ class WorkerPlan:
 
     `slots` bounds all queues together; `main_thread` runs one task at a time in the main thread,
     `processes` each in a child process;
-    `poll_only` never listens. `refresh_attempts_after`, `plugins` and `companions` are those
-    of `river_core.WorkerConfig`.
+    `poll_only` never listens. `refresh_attempts_after`, `abandon_without_lock`, `plugins` and
+    `companions` are those of `river_core.WorkerConfig`.
     """
 
     queues: Sequence[str]
@@ -33,6 +33,7 @@ class WorkerPlan:
     main_thread: bool = False
     processes: ProcessConfig | None = None
     refresh_attempts_after: float = 0.0
+    abandon_without_lock: bool = True
     poll_only: bool = False
     plugins: Sequence[object] = ()
     companions: Sequence[Companion] = ()
@@ -65,6 +66,7 @@ def build_worker(
         main_thread=plan.main_thread,
         processes=plan.processes,
         refresh_attempts_after=plan.refresh_attempts_after,
+        abandon_without_lock=plan.abandon_without_lock,
         poll_only=plan.poll_only,
         plugins=plan.plugins,
         companions=plan.companions,

@@ -77,6 +77,7 @@ def build_worker(
         main_thread=pool == SOLO,
         processes=_processes(app, options, pool, autoscale),
         refresh_attempts_after=app.conf.river_refresh_attempts_after,
+        abandon_without_lock=_ends_tasks_without_lock(app),
         poll_only=options.poll_only or bool(app.conf.river_poll_only),
         plugins=app.conf.river_plugins,
         companions=(_remote_control(app, hostname, pool),),
@@ -90,6 +91,12 @@ def _remote_control(app: Celery, hostname: str, pool: str) -> Companion:
     from river_compat.celery.worker.remote import RemoteControl
 
     return RemoteControl(app, hostname, pool, stop_process)
+
+
+def _ends_tasks_without_lock(app: Celery) -> bool:
+    """Whether tasks end when the worker has lost the database: unless that was set to False on purpose."""
+    name = "worker_cancel_long_running_tasks_on_connection_loss"
+    return bool(app.conf[name]) or not app.conf.is_set(name)
 
 
 def pool_name(app: Celery, options: WorkerOptions) -> str:

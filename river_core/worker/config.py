@@ -60,7 +60,8 @@ class WorkerConfig:
     `plugins` surround inserts and attempts. `error_handler` sees each failed attempt and may answer
     `cancel`. A job that still runs `job_stuck_threshold` after its time-out is given to
     `job_stuck_handler`, which may answer True to have a new thread in its place. `companions` are threads of
-    an adapter that live as long as the worker.
+    an adapter that live as long as the worker. `abandon_without_lock` False lets jobs run on in a worker that
+    cannot prove that it lives, although others may run them by then as well.
     """
 
     queues: Mapping[str, QueueConfig | int] = field(default_factory=dict)
@@ -92,6 +93,7 @@ class WorkerConfig:
     clock: Clock = field(default_factory=SystemClock)
     plugins: Sequence[object] = ()
     companions: Sequence[Companion] = ()
+    abandon_without_lock: bool = True
     error_handler: ErrorHandler | None = None
     job_stuck_threshold: float = 10.0
     job_stuck_handler: StuckHandler | None = None

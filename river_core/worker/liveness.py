@@ -109,7 +109,8 @@ class LivenessLock(Service):
         elif not self._lost:
             self._lost = True
             logger.error(
-                "client %s could not prove for %g s that it holds its liveness lock; its work is interrupted",
+                "client %s could not prove for %g s that it holds its liveness lock; "
+                "others may take its jobs over",
                 self._client_id,
                 self._trust,
             )
@@ -130,7 +131,10 @@ class LivenessLock(Service):
         self._session_pid = cast(Session, listener).fetch(statement)[0][0]
         if started - self.proved_at > self._trust and not self._lost:
             # The process slept, and its session ended meanwhile: others may have taken the rows over.
-            logger.error("client %s was without its liveness lock; its work is interrupted", self._client_id)
+            logger.error(
+                "client %s was without its liveness lock; others may have taken its jobs over",
+                self._client_id,
+            )
             self._on_lost()
         self.proved_at = started
 

@@ -5,6 +5,7 @@ Parts that receive are started before parts that claim, and stopped after them.
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -50,6 +51,8 @@ from river_core.worker.waiting_sweep import WaitingSweep
 
 STOP_SERVICE_SECONDS = 10.0
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -89,7 +92,7 @@ class Parts:
             self.executor.rejected,
             self._written,
         )
-        self.lock = LivenessLock(driver, self.id, self.abandon_all)
+        self.lock = LivenessLock(driver, self.id, self.abandon_all if config.abandon_without_lock else _go_on)
         self.loop = LoopInPlace() if config.main_thread else EventLoop()
         self.companions = list(config.companions)
         self.producers = self._producers(context)
@@ -365,6 +368,10 @@ def _process_slots_maker(
         )
 
     return make
+
+
+def _go_on() -> None:
+    logger.warning("what runs here goes on, and may run elsewhere as well (abandon_without_lock is False)")
 
 
 def _stop(maintenance: MaintenanceServices) -> None:

@@ -24,6 +24,7 @@ from river_core.drivers.psycopg import PsycopgDriver
 from river_core.task import Job
 from river_core.worker.recovery import Recovery, RecoveryTiming
 from tests.acceptance.commands import environment, query, run, wait_for, worker
+from tests.acceptance.cut import cuttable
 from tests.runtime.stored import put_running, states
 from tests.runtime.workers import insert, registry, row, running
 
@@ -401,3 +402,35 @@ def test_a_cancelled_unique_job_frees_its_key_at_once(driver: Driver) -> None:
     client.job_cancel(first.id)
     second = client.insert(args, **ONCE)
     assert (second.unique_skipped_as_duplicate, states(driver, first.id)) == (False, ["cancelled"])
+
+
+# -- a worker that loses the database
+
+
+@pytest.mark.postgres
+def test_a_worker_without_the_database_ends_its_tasks_unless_told_otherwise(site: Site) -> None:
+    """Row 11.14. After 8 seconds without its lock a worker kills children, since others may take over.
+
+    With the setting at False, on purpose, the task goes on: its result is written later, and it ran once.
+    """
+    setting = "worker_cancel_long_running_tasks_on_connection_loss"
+    with cuttable(site.url) as way:
+        env = {"RIVER_DATABASE_URL": way.url}
+        with (
+            worker(site.folder, "-c", "1", "-Q", "ends", env=env) as ends,
+            worker(site.folder, "-c", "1", "-Q", "goes-on", f"{setting}=False", env=env) as goes_on,
+        ):
+            site.send("hold.apply_async(('a',), queue='ends'); hold.apply_async(('b',), queue='goes-on')")
+            for name in "ab":
+                wait_for(lambda name=name: (site.folder / f"{name}.started").exists(), f"the run of {name}")
+            way.cut()
+            ends.wait_logged("others may take its jobs over")
+            goes_on.wait_logged("what runs here goes on")
+            way.mend()
+            wait_for(lambda: (site.folder / "a.started").read_text() == "xx", "the second run", 60)
+            for name in "ab":
+                (site.folder / f"{name}.go").touch()
+            done = "SELECT attempt FROM river_job WHERE state = 'completed' ORDER BY id"
+            wait_for(lambda: len(query(site.url, done)) == 2, "both ends")
+            assert (site.folder / "b.started").read_text() == "x"
+            assert query(site.url, done)[1] == (1,)

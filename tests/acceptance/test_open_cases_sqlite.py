@@ -120,8 +120,8 @@ def test_a_changed_file_is_run_anew(tmp_path: Path, env: dict[str, str]) -> None
     ):
         try:
             assert ran(tmp_path, env) == "old"
-            source.write_text(EDITED.replace("CODE", "new"))
-            wait_for(lambda: ran(tmp_path, env) == "new", "the new code")
+            source.write_text(EDITED.replace("CODE", "newer"))
+            wait_for(lambda: ran(tmp_path, env) == "newer", "the new code")
         finally:
             process.terminate()
             process.wait(30)
