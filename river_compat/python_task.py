@@ -16,14 +16,14 @@ from river_compat import envelope
 from river_compat.envelope import KIND, TaskCall
 from river_compat.errors import CallNotRunnable, MalformedCall
 from river_compat.feeding import fed, late_hand_over
-from river_compat.results import EXCEPTION, OUTCOME, WAITING, TaskOutcome, exception_metadata
+from river_compat.results import EXCEPTION, GIVEN_BACK, OUTCOME, WAITING, TaskOutcome, exception_metadata
 from river_core import clock
 from river_core.decide import outcome_of, snooze_count
 from river_core.errors import ControlFlow, JobCancelError
 from river_core.job import JobRow
 from river_core.links import Break, HandOver
 from river_core.loss import Loss
-from river_core.outcome import Cancelled, Completed, Failed, Outcome, Snoozed
+from river_core.outcome import Cancelled, Completed, Failed, Interrupted, Outcome, Snoozed
 from river_core.task import Job, Task
 
 MAX_WAIT_SECONDS = 300
@@ -59,6 +59,7 @@ class PythonTask(Task):
     kind = KIND
     adapter = True
     has_waiting_jobs = True
+    interruption = Interrupted({GIVEN_BACK: True})
 
     def __init__(self, runners: Mapping[str, FrameworkRunner]) -> None:
         """Take the runners by framework name, `celery` or `rq`."""

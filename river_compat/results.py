@@ -27,6 +27,7 @@ from river_core.encoding import sanitize_text
 
 OUTPUT = "output"
 OUTCOME = "python_task_outcome"
+GIVEN_BACK = "python_task_redelivered"
 RESULT = "python_task_result"
 EXCEPTION = "python_task_exception"
 RETRY_ID = "python_task_retry_id"

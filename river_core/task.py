@@ -29,7 +29,7 @@ from river_core.job import JobRow, JobState
 from river_core.links import Break, HandOver
 from river_core.loss import Loss, ProcessDied, Terminated, TimeLimitReached, signal_name
 from river_core.metadata import MAX_OUTPUT_BYTES, json_copy
-from river_core.outcome import Cancelled, Failed, Outcome
+from river_core.outcome import Cancelled, Failed, Interrupted, Outcome
 from river_core.resumable import Steps
 
 KIND_PATTERN = re.compile(r"\w[\w\-\[\]<>/.·:+]+", re.ASCII)
@@ -243,6 +243,8 @@ class Task:
     """Whether jobs of this kind wait for others, so that workers look after those whose members vanish."""
     plugins: Sequence[object] = ()
     """Plugins for jobs of this kind only, inside those of the worker and of the client."""
+    interruption: Interrupted = Interrupted()
+    """What becomes of an attempt that had begun when its worker stopped; an adapter may mark its row."""
 
     def work(self, job: Job) -> Worked:
         """Run the job. None means completed; raise to fail, or to cancel or snooze.

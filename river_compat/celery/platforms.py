@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from river_compat.celery.privileges import maybe_drop_privileges, parse_gid, parse_uid
+
 __all__ = [
     "EX_CANTCREAT",
     "EX_FAILURE",
@@ -23,6 +25,9 @@ __all__ = [
     "get_errno_name",
     "ignore_errno",
     "isatty",
+    "maybe_drop_privileges",
+    "parse_gid",
+    "parse_uid",
     "pyimplementation",
     "signal_name",
     "strargv",

@@ -12,8 +12,10 @@ from datetime import timedelta
 from typing import Any
 
 from river_compat.celery.einfo import ExceptionInfo
+from river_compat.celery.utils.nodenames import of_client
 from river_compat.codec import ACCEPT_JSON, JSON_TYPE, decode
 from river_compat.envelope import TaskCall
+from river_compat.results import GIVEN_BACK
 from river_core.job import JobRow, JobState
 from river_core.links import DELAY
 
@@ -270,7 +272,7 @@ def row_fields(call: TaskCall, row: JobRow) -> dict[str, Any]:
         "correlation_id": call.id,
         "group": call.group,
         "taskset": call.group,
-        "hostname": attempted_by[-1] if attempted_by else None,
+        "hostname": of_client(attempted_by[-1]) if attempted_by else None,
         "timelimit": [None, None],
         "ignore_result": None,
         "stamps": {},
@@ -287,7 +289,7 @@ def row_fields(call: TaskCall, row: JobRow) -> dict[str, Any]:
 
 
 def _was_given_back(row: JobRow) -> bool:
-    return '"python_task_redelivered"' in row.encoded_metadata
+    return f'"{GIVEN_BACK}"' in row.encoded_metadata
 
 
 def _is_custom(key: str) -> bool:

@@ -20,6 +20,7 @@ from river_compat.celery.exceptions import (
 from river_compat.celery.request import read_headers
 from river_compat.celery.result_rows import Rows
 from river_compat.celery.result_tuples import read_children
+from river_compat.celery.utils.nodenames import of_client
 from river_compat.envelope import TaskCall
 from river_compat.errors import CompatError
 from river_compat.results import (
@@ -98,7 +99,7 @@ class RowReader:
         facts: Meta = {
             "children": read_children(row.metadata.get(CHILDREN), self.app),
             "queue": row.queue,
-            "worker": attempted_by[-1] if attempted_by else None,
+            "worker": of_client(attempted_by[-1]) if attempted_by else None,
         }
         if call is not None:
             args, kwargs = self._arguments(call)
@@ -132,7 +133,10 @@ class RowReader:
         if row.state is JobState.DISCARDED:
             return {} if ignored and EXCEPTION not in metadata else self._failed(row)
         if row.state is JobState.RUNNING and self._reports_start(rows):
-            return {"status": states.STARTED, "result": {"hostname": row.attempted_by[-1], "pid": None}}
+            return {
+                "status": states.STARTED,
+                "result": {"hostname": of_client(row.attempted_by[-1]), "pid": None},
+            }
         return self._between_runs(rows, headers)
 
     def _completed(self, metadata: Meta, ignored: bool) -> Meta:

@@ -44,6 +44,7 @@ from river_compat.python_task import describe, failure
 from river_compat.results import (
     CHILDREN,
     EXCEPTION,
+    GIVEN_BACK,
     OUTCOME,
     RETRY_ID,
     WAITING,
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
     from river_compat.celery.app.task import Task
 
-GIVEN_BACK = "python_task_redelivered"
 MAX_REQUEUES = 1000
 UNSAFE_TYPES = frozenset({"application/x-python-serialize"})
 _UNSAFE = "accept_content names pickle: whoever can write a row can run code in this worker"

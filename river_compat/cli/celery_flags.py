@@ -34,9 +34,6 @@ REFUSED_FLAGS: dict[tuple[str, ...], str] = {
 }
 _FOREGROUND = f"it belongs to daemonizing; {_SUPERVISOR}"
 REFUSED_OPTIONS: dict[tuple[str, ...], str] = {
-    ("--pidfile",): _FOREGROUND,
-    ("--uid",): _FOREGROUND,
-    ("--gid",): _FOREGROUND,
     ("--umask",): _FOREGROUND,
     ("--executable",): _FOREGROUND,
 }

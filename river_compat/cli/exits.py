@@ -21,6 +21,7 @@ class Exit(IntEnum):
     NOT_FOUND = 3
     CHECK_FAILED = 4
     UNAVAILABLE = 69
+    CANNOT_CREATE = 73
 
 
 def exit_code(error: BaseException) -> Exit:

@@ -9,12 +9,20 @@ from pathlib import Path
 
 import click
 
+from river_compat.cli.exits import Exit
+
+
+class PidfileTaken(click.ClickException):
+    """The process that a pidfile names runs; Celery's programs end with the same code."""
+
+    exit_code = Exit.CANNOT_CREATE
+
 
 @contextmanager
 def pidfile(path: Path | None) -> Iterator[None]:
     """Write this process's number to a file, which goes at the end; None writes none.
 
-    Raises click's UsageError when the process that the file names runs; a file that was left behind is
+    Raises PidfileTaken when the process that the file names runs; a file that was left behind is
     written over.
     """
     if path is None:
@@ -22,7 +30,7 @@ def pidfile(path: Path | None) -> Iterator[None]:
         return
     running = _running(path)
     if running is not None:
-        raise click.UsageError(f"the pidfile {path} names process {running}, which runs; stop it first")
+        raise PidfileTaken(f"the pidfile {path} names process {running}, which runs; stop it first")
     path.write_text(f"{os.getpid()}\n", "utf-8")
     try:
         yield

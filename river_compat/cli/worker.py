@@ -27,6 +27,7 @@ from river_compat.cli.celery_flags import accept_celery_flags, notice
 from river_compat.cli.embedded_beat import BesideBeat, beat_options
 from river_compat.cli.invocation import Invocation, takes_invocation
 from river_compat.cli.notices import say_notices
+from river_compat.cli.process_options import NamedBy, process_options
 from river_compat.cli.worker_log import WorkerJsonFormatter
 from river_core import run_worker
 
@@ -106,6 +107,7 @@ def names_option(*spellings: str, text: str) -> Callable[[Command], Command]:
 )
 @click.argument("settings", nargs=-1)
 @beat_options
+@process_options
 @accept_celery_flags
 @takes_invocation
 def worker(
@@ -119,6 +121,7 @@ def worker(
     purge: bool,
     settings: tuple[str, ...],
     beside_beat: BesideBeat,
+    named_by: NamedBy,
     **options: Any,
 ) -> int:
     """Run the tasks of a Celery application until told to stop.
@@ -152,7 +155,7 @@ def worker(
         if invocation.verbosity >= 0:
             click.echo(banner(app, built, place), file=terminal)
         try:
-            with beside_beat(app):
+            with named_by(life.hostname), beside_beat(app):
                 return run_worker(
                     built,
                     stop_timeout=stop_timeout,

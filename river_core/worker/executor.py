@@ -167,6 +167,8 @@ class Executor:
 
     def _completion(self, job: Job, outcome: Outcome, attempt: Attempt) -> Completion:
         now = self._clock.now()
+        if isinstance(outcome, o.Interrupted) and attempt.task is not None:
+            outcome = attempt.task.interruption
         try:
             change = decide(outcome, attempt, now, job.metadata_updates)
         except RiverError as error:
@@ -179,7 +181,8 @@ class Executor:
 
     def interrupted(self, row: JobRow, started: bool = True) -> Completion:
         """Return what gives a row back that did not finish; one that never started keeps its turn."""
-        attempt = Attempt(row, self._clock.now(), None, self._policy)
+        task = self._registry.get(row.kind) if started else None
+        attempt = Attempt(row, self._clock.now(), task, self._policy)
         completion = self._completion(Job(row), o.Interrupted(), attempt)
         if started:
             return completion

@@ -163,7 +163,7 @@ def test_a_pidfile_of_a_running_process_is_respected(site: Site) -> None:
     pid = site.folder / "beat.pid"
     pid.write_text("1\n")
     ran = run("-A", name, "-d", site.url, "beat", "--pidfile", str(pid), cwd=site.folder)
-    assert (ran.code, "process 1" in ran.stderr) == (2, True)
+    assert (ran.code, "process 1" in ran.stderr) == (73, True)
     assert pid.exists()
 
 

@@ -315,7 +315,6 @@ def test_a_broken_application_shows_where_it_breaks(tmp_path: Path) -> None:
     "arguments",
     [
         ("-D",),
-        ("--pidfile", "x.pid"),
         ("-P", "gevent"),
         ("-P", "eventlet"),
     ],

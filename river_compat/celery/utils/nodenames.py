@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from typing import Any
 
@@ -26,6 +27,7 @@ Queue: Any = kombu.entity.Queue
 NODENAME_SEP = "@"
 NODENAME_DEFAULT = "celery"
 WORKER_DIRECT_EXCHANGE = "C.dq2"
+_START = re.compile(r"_[0-9a-f]{8}_py[lp]\Z")  # what tells two starts of one worker apart
 
 
 def gethostname() -> str:
@@ -74,3 +76,8 @@ def worker_direct(hostname: Any) -> Any:
     if isinstance(hostname, Queue):
         return hostname
     return Queue(f"{hostname}.dq2", Exchange(WORKER_DIRECT_EXCHANGE), str(hostname))
+
+
+def of_client(client_id: str) -> str:
+    """Return the name that a worker was given, from the id under which it claims rows."""
+    return _START.sub("", client_id)

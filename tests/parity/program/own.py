@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from celery import Celery, signals, states
+from celery.contrib.testing.worker import start_worker
 
 from .observation import new_id, note, notes, until
 
@@ -155,3 +156,17 @@ class Process:
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
+
+
+@contextmanager
+def working(app, **options):
+    """Run a worker of an application in a thread of this process; other cases keep their application."""
+    from .app import app as shared
+
+    try:
+        with start_worker(app, perform_ping_check=False, **options) as worker:
+            yield worker
+    finally:
+        shared.set_current()
+        shared.set_default()
+        app.close()

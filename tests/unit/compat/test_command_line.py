@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from river_compat.celery import Celery
+from river_compat.celery.utils.nodenames import of_client
 from river_compat.cli.celery_main import main
 from river_core.drivers.base import Driver
 
@@ -53,3 +54,16 @@ def test_commands_that_are_not_here_say_what_there_is(name: str, capsys: pytest.
     assert main(["-A", "proj", name, "--whatever"]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"Error: No such command {name!r}: ")
+
+
+@pytest.mark.parametrize("option", ["--uid", "--gid"])
+def test_a_user_who_does_not_exist_is_named(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Row 15.4. Nothing of the worker is begun as somebody else."""
+    assert main(["-A", "proj", "worker", option, "no-such-name"]) == 2
+    assert "does not exist: no-such-name" in capsys.readouterr().err
+
+
+def test_a_worker_is_named_as_it_was_told() -> None:
+    """Row 15.3. The id under which rows are claimed tells starts apart, the name does not."""
+    assert of_client("w1@host_9f86d081_pyl") == "w1@host"
+    assert of_client("go_client_9f86d081") == "go_client_9f86d081"
