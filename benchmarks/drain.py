@@ -16,18 +16,15 @@ import statistics
 import subprocess
 import sys
 import time
-import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from benchmarks.app import app, noop
+from benchmarks.messages import rows
 from benchmarks.server import durable_server, reset_statements, statements
-from river_compat.celery.message import row_of
-from river_compat.celery.sending import Call, message_of
-from river_core import Client, InsertParams, Migrator, open_driver
+from river_core import Client, Migrator, open_driver
 from river_core.db.statement import Statement
 
 BATCH = 5_000
@@ -48,20 +45,13 @@ class Figures:
     drain: float
 
 
-def rows(count: int) -> list[InsertParams]:
-    """Return the rows that `noop.delay()` would insert."""
-    now = datetime.now(UTC)
-    calls = (Call(str(uuid.uuid4()), noop.name, (), {}, noop, {}) for _ in range(count))
-    return [row_of(message_of(app, call, now), now) for call in calls]
-
-
 def measure(url: str, jobs: int, options: list[str]) -> Figures:
     """Insert and drain once."""
     driver = open_driver(url)
     Migrator(driver).migrate_up()
     client = Client(driver)
     started = time.perf_counter()
-    made = rows(jobs)
+    made = rows(app, noop, jobs)
     built = time.perf_counter()
     for start in range(0, jobs, BATCH):
         client.insert_params(made[start : start + BATCH])
