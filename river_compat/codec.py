@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _serialization: Any = kombu.serialization
+_dumps = json.JSONEncoder().encode
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -62,6 +63,13 @@ def encode(value: Any, serializer: str) -> Encoded:
 
     Raises kombu's EncodeError for a value that it cannot take, SerializerNotInstalled for its name.
     """
+    if serializer == "json" and _is_kombus_json():
+        try:
+            text = _dumps(value)
+        except (TypeError, ValueError, RecursionError):
+            text = ""  # a type that kombu adds to JSON, or what kombu says no to in its own words
+        if text and not _UNSTORABLE.search(text):
+            return Encoded(JSON_TYPE, "utf-8", text)
     try:
         content_type, content_encoding, data = _serialization.dumps(value, serializer)
     except RecursionError as error:
@@ -71,6 +79,16 @@ def encode(value: Any, serializer: str) -> Encoded:
     if isinstance(data, str):
         raise EncodeError(f"serializer {serializer!r} left a NUL or a lone surrogate in its text")
     return Encoded(content_type, content_encoding, _text_of(data, content_encoding))
+
+
+def _is_kombus_json() -> bool:
+    """Whether the serializer `json` is kombu's own.
+
+    It differs from the standard encoder, at three times the price, by what it does with types that this
+    one refuses.
+    """
+    encoder = _serialization.registry._encoders.get("json")
+    return encoder is not None and encoder.encoder is kombu_json.dumps
 
 
 def _text_of(data: bytes, content_encoding: str) -> str:

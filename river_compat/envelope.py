@@ -47,9 +47,9 @@ class TaskCall:
 def encode(call: TaskCall) -> str:
     """Return the text for `river_job.args`; raises ValidationError for an id or name that is not storable."""
     task = {
-        "id": _storable("task id", call.id),
+        "id": storable("task id", call.id),
         "framework": call.framework,
-        "name": _storable("task name", call.name),
+        "name": storable("task name", call.name),
         "content_type": call.content_type,
         "content_encoding": call.content_encoding,
         "body": call.body,
@@ -59,7 +59,7 @@ def encode(call: TaskCall) -> str:
     task["args_repr"] = sanitize_text(call.args_repr[:REPR_CHARACTERS])
     task["kwargs_repr"] = sanitize_text(call.kwargs_repr[:REPR_CHARACTERS])
     if call.group is not None:
-        task["group"] = _storable("group id", call.group)
+        task["group"] = storable("group id", call.group)
     return json.dumps({"version": VERSION, "task": task}, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -119,7 +119,8 @@ def _unknown_version(envelope: dict[str, Any]) -> str:
     return f"the envelope is {found}; this release of river-compat reads version {VERSION}"
 
 
-def _storable(what: str, text: str) -> str:
+def storable(what: str, text: str) -> str:
+    """Return a name or id; raises ValidationError where the database would refuse it."""
     if not isinstance(text, str):
         raise ValidationError(f"the {what} must be text, not {text!r}")
     if _UNSTORABLE.search(text):

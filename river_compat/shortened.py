@@ -14,6 +14,8 @@ MAX_LEVELS = 6
 
 def short_repr(value: Any, limit: int = 1024) -> str:
     """Return `repr(value)` cut to `limit` characters, ending in `...` where something is missing."""
+    if not value and type(value) in _EMPTY:
+        return _EMPTY[type(value)][:limit]
     writer = _Writer(limit)
     writer.write(value, 0)
     text = "".join(writer.parts)
@@ -70,6 +72,7 @@ class _Writer:
             write(item)
 
 
+_EMPTY: dict[type[Any], str] = {tuple: "()", list: "[]", dict: "{}"}
 _BRACKETS: dict[type[Any], tuple[str, str]] = {list: ("[", "]"), tuple: ("(", ")")}
 
 

@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -47,15 +47,23 @@ class Watch:
     __slots__ = ("awaited", "dirty", "interval", "look", "next_look", "settled")
 
     def __init__(
-        self, awaited: Awaited, look: Look, settled: Callable[[BaseException | None], None], interval: float
+        self,
+        awaited: Awaited,
+        look: Look,
+        settled: Callable[[BaseException | None], None],
+        interval: float,
+        looks_now: bool = True,
     ) -> None:
-        """Look at once, and every `interval` seconds where no notification can be hoped for."""
+        """Look at once, and every `interval` seconds where no notification can be hoped for.
+
+        Without `looks_now` the waiter looks for itself, after the watch has begun.
+        """
         self.awaited = awaited
         self.look = look
         self.settled = settled
         self.interval = interval
-        self.dirty = True
-        self.next_look = 0.0
+        self.dirty = looks_now
+        self.next_look = 0.0 if looks_now else time.monotonic() + min(interval, SLOW_POLL_SECONDS)
 
 
 class ResultWaiter:
@@ -88,7 +96,13 @@ class ResultWaiter:
         with self._reading:
             yield
 
-    def watch(self, watches: Iterable[Watch]) -> None:
+    @property
+    def hears(self) -> bool:
+        """Whether a notification is heard from now on, and a lost connection is made up for."""
+        self._after_fork()
+        return self._notifier is not None
+
+    def watch(self, watches: Collection[Watch]) -> None:
         """Look at these from now on, until they are settled or taken back."""
         self._after_fork()
         with self._lock:
@@ -97,7 +111,16 @@ class ResultWaiter:
             if self._thread is None and self._watches:
                 self._thread = threading.Thread(target=self._run, name="river-waiting", daemon=True)
                 self._thread.start()
-        self._woken.set()
+        if any(watch.dirty for watch in watches):
+            self._woken.set()
+
+    def look_again(self, watches: Collection[Watch]) -> None:
+        """Look at these now."""
+        with self._lock:
+            for watch in watches:
+                watch.dirty = True
+        if watches:
+            self._woken.set()
 
     def unwatch(self, watches: Iterable[Watch]) -> None:
         """Take back what is not settled."""
@@ -189,7 +212,7 @@ class ResultWaiter:
             return
         notifier = Notifier(self._driver, (TOPIC_DONE,), name="river-results")
         notifier.subscribe(TOPIC_DONE, self._heard)
-        notifier.on_connect.append(self._look_again)
+        notifier.on_connect.append(self._look_at_all)
         try:
             notifier.start()
         except DatabaseError:
@@ -205,7 +228,7 @@ class ResultWaiter:
                     watch.dirty = True
         self._woken.set()
 
-    def _look_again(self, listener: Listener) -> None:
+    def _look_at_all(self, listener: Listener) -> None:
         self._heard({"more": True})
 
     def close(self) -> None:

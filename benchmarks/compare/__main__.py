@@ -1,4 +1,4 @@
-"""`python -m benchmarks.compare`: everything in one run of less than ten minutes, `--quick` of less than three."""
+"""`python -m benchmarks.compare`: all in one run of less than ten minutes, or, `--quick`, of three."""
 
 from __future__ import annotations
 

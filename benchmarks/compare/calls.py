@@ -1,4 +1,4 @@
-"""`delay()` of single tasks, beside the bare prepared INSERT of the very row that it writes, no worker running.
+"""`delay()` of single tasks, beside the bare prepared INSERT of the very row that it writes; no worker runs.
 
 Every contender in turn, call by call, in changing order; a figure is the median of a round, in seconds. Ours
 and the bare INSERT commit durably; Redis keeps nothing.

@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from benchmarks.compare.drains import POOLS
@@ -42,11 +43,7 @@ def measure_calls(figures: Figures, ours: Ours, theirs: Theirs, pool: str, calls
     """Call a task and wait for its value; seconds, one figure a call."""
     for number in range(calls):
         for side in _RANDOM.sample((ours, theirs), 2):
-            figures.add(
-                f"{CALL}, {pool}",
-                side.name,
-                timed_alone(lambda side=side: _call(side, number)),  # type: ignore[misc]
-            )
+            figures.add(f"{CALL}, {pool}", side.name, timed_alone(partial(_call, side, number)))
 
 
 def _call(side: Side, number: int) -> None:
@@ -58,7 +55,7 @@ def measure_chords(figures: Figures, ours: Ours, theirs: Theirs, rounds: int, pa
     """Send a chord and wait for the value of its body; seconds."""
     for _ in range(rounds):
         for side in (ours, theirs):
-            figures.add(CHORD, side.name, timed(lambda side=side: _chord(side, parts)))  # type: ignore[misc]
+            figures.add(CHORD, side.name, timed(partial(_chord, side, parts)))
 
 
 def _chord(side: Side, parts: int) -> None:

@@ -19,7 +19,7 @@ START_SECONDS = 10.0
 
 @contextmanager
 def private_redis() -> Iterator[str]:
-    """Give the URL of a fresh server, which ends with the block; raises SystemExit where there is no program."""
+    """Give the URL of a fresh server for the block; raises SystemExit where there is no program."""
     program = shutil.which("redis-server")
     if program is None:
         raise SystemExit("no redis-server was found: install Redis to compare with Celery on it")

@@ -84,7 +84,7 @@ def row_of(message: Message, now: datetime) -> InsertParams:
         state = JobState.PENDING
     return InsertParams(
         kind=KIND,
-        encoded_args=envelope.encode(_call(message)),
+        encoded_args=envelope.encode(call_of(message)),
         queue=message.queue,
         state=state,
         priority=message.priority,
@@ -95,7 +95,8 @@ def row_of(message: Message, now: datetime) -> InsertParams:
     )
 
 
-def _call(message: Message) -> TaskCall:
+def call_of(message: Message) -> TaskCall:
+    """Return a message as the envelope holds it; raises as `row_of`."""
     body = codec.encode((message.args, message.kwargs, message.embedded.to_dict()), message.serializer)
     args_repr, kwargs_repr = message.args_repr, message.kwargs_repr
     return TaskCall(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from river_compat.celery import publish_telling
 from river_compat.celery.message import Message
@@ -19,6 +19,35 @@ from river_core.outcome import FollowUp
 
 OPTION = "river_step"
 """The option of `apply_async` by which a workflow tells its steps from other calls."""
+
+
+class ToWrite(Protocol):
+    """A row that is to be written, whichever way it was made."""
+
+    @property
+    def row(self) -> InsertParams:
+        """The row."""
+        ...
+
+    @property
+    def message(self) -> Message:
+        """The call that the row stores."""
+        ...
+
+    @property
+    def handle(self) -> Any:
+        """The handle that learns the row's id."""
+        ...
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the call."""
+        ...
+
+    @property
+    def task_id(self) -> str:
+        """The id of the task."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +69,7 @@ class Outgoing:
 class Batch:
     """Rows that are written in one transaction, all or none."""
 
-    items: list[Outgoing] = field(default_factory=list)
+    items: list[ToWrite] = field(default_factory=list)
     key: str = field(default_factory=lambda: uuid.uuid4().hex[:16])
     """Part of the names of its waiting rows, so that batches can be written together."""
 
@@ -69,6 +98,5 @@ def collected(batch: Batch | None) -> Iterator[None]:
 
 def rows_written_later(batch: Batch) -> tuple[FollowUp, ...]:
     """Return the rows of a batch as what is written with the end of a task; receivers hear of them now."""
-    for item in batch.items:
-        publish_telling.tell_after(item.message)
+    publish_telling.tell_after_all(batch.items)
     return tuple(FollowUp(item.row) for item in batch.items)

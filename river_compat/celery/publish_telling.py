@@ -7,13 +7,16 @@ A row that joins an open transaction is told as sent when it is inserted: the co
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import signals
 from river_compat.celery.message import Embedded, Message, origin
 from river_compat.shortened import short_repr
+
+if TYPE_CHECKING:
+    from river_compat.celery.outgoing import ToWrite
 
 STANDARD: dict[str, Any] = {
     "lang": "py",
@@ -77,8 +80,15 @@ def tell_before(message: Message, retry_policy: Mapping[str, Any] | None = None)
     return _taken_back(message, before, shown)
 
 
+def tell_after_all(items: Iterable[ToWrite]) -> None:
+    """Send `after_task_publish` and `task_sent` for each of these calls."""
+    if signals.after_task_publish.receivers or signals.task_sent.receivers:
+        for item in items:
+            tell_after(item.message)
+
+
 def tell_after(message: Message) -> None:
-    """Send `after_task_publish` and `task_sent`."""
+    """Send `after_task_publish` and `task_sent` for one call."""
     if not signals.after_task_publish.receivers and not signals.task_sent.receivers:
         return
     shown = _publication(message)

@@ -52,24 +52,41 @@ def wait_for(
     `timeout` seconds, and what reading a result raises.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
-    waiter = runtime.waiter
+    waiter, settled = runtime.waiter, _Settled()
     with waiter.reading():
-        ended = _raising(look(results))
-    _tell(on_ended, ended)
-    done = {id(result) for result in ended}
-    missing = [result for result in results if id(result) not in done]
-    if not missing:
-        return
-    _pause(0.0, deadline)
-    with waiter.reading():
-        runtime.client.flush_notifications()
-    settled = _Settled()
-    watches = [Watch(result, look, _noter(settled, result), interval) for result in missing]
-    waiter.watch(watches)
+        runtime.client.flush_notifications()  # before the look: workers begin meanwhile
+    hears = waiter.hears
+    watches = [Watch(result, look, _noter(settled, result), interval, not hears) for result in results]
+    rows = [result.awaited_row for result in results]
+    if hears:
+        waiter.watch(watches)
     try:
-        _await(settled, len(missing), deadline, interval, on_interval, on_ended)
+        missing = {id(result): result for result in results}
+        with waiter.reading():
+            ended = _raising(look(results))
+        _tell(on_ended, _taken(missing, ended))
+        if not missing:
+            return
+        _pause(0.0, deadline)
+        if hears:
+            waiter.look_again(_moved(watches, rows))
+        else:
+            watches = [watch for watch in watches if id(watch.awaited) in missing]
+            waiter.watch(watches)
+        _await(settled, missing, deadline, interval, on_interval, on_ended)
     finally:
         waiter.unwatch(watches)
+
+
+def _moved(watches: Sequence[Watch], rows: Sequence[int | None]) -> list[Watch]:
+    """Return those whose row is not known, or became known only now: its end may have been missed."""
+    pairs = zip(watches, rows, strict=True)
+    return [watch for watch, row in pairs if row is None or watch.awaited.awaited_row != row]
+
+
+def _taken(missing: dict[int, Any], ended: Sequence[Any]) -> list[Any]:
+    """Take results that have ended out of those that are missing; each is told of once."""
+    return [result for result in ended if missing.pop(id(result), None) is not None]
 
 
 def _tell(on_ended: Callable[[Any], None] | None, ended: Sequence[Any]) -> None:
@@ -93,7 +110,7 @@ def _raising(ended: Any) -> list[Any]:
 
 def _await(
     settled: _Settled,
-    missing: int,
+    missing: dict[int, Any],
     deadline: float | None,
     interval: float,
     on_interval: Callable[[], Any] | None,
@@ -102,9 +119,7 @@ def _await(
     while missing:
         pause = _pause(interval if on_interval is not None else None, deadline)
         settled.event.wait(pause)
-        ended = settled.take()
-        missing -= len(ended)
-        _tell(on_ended, ended)
+        _tell(on_ended, _taken(missing, settled.take()))
         if on_interval is not None and missing:
             on_interval()
 

@@ -5,7 +5,6 @@ Options come, in rising order, from the settings, the task's attributes and the 
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -17,11 +16,12 @@ from river_compat.celery import _state, outgoing, publish_telling, workflow_call
 from river_compat.celery import options as call_options
 from river_compat.celery.exceptions import unsupported
 from river_compat.celery.message import Embedded, Message, row_of
-from river_compat.celery.outgoing import Outgoing
+from river_compat.celery.outgoing import Outgoing, ToWrite
 from river_compat.celery.priority import river_priority
 from river_compat.celery.publishing import PublishPolicy, publish
 from river_compat.celery.routing import checked_queue, routed
 from river_compat.celery.timing import eta_text, expires_text
+from river_compat.task_ids import fresh_id
 from river_core import clock
 from river_core.client import Enqueue
 from river_core.insert import InsertParams
@@ -91,8 +91,8 @@ def send(
     if options.get("chain"):
         first: AsyncResult[Any] = workflow_calls.send_with_rest(app, name, args, kwargs, task, options)
         return first
-    fresh_id = None if options.get("task_id") else str(uuid.uuid4())
-    task_id = fresh_id or options["task_id"]
+    own_id = None if options.get("task_id") else fresh_id()
+    task_id = own_id or options["task_id"]
     parent = _state.get_current_worker_frame()
     embedded, group = workflow_calls.embedded(options), options.get("group_id")
     item = prepared(app, Call(task_id, name, args, kwargs, task, options, parent, embedded, group, step))
@@ -100,7 +100,7 @@ def send(
     if batch is not None:
         batch.items.append(item)
     else:
-        _write(app, [item], fresh_id)
+        _write(app, [item], own_id)
     if step is not None:
         step.is_sent = True
     elif parent is not None and options.get("add_to_parent", True) and parent.task.trail:
@@ -126,11 +126,11 @@ def flush(app: Celery, batch: outgoing.Batch) -> None:
         _write(app, batch.items, batch.items[0].task_id)
 
 
-def _write(app: Celery, items: Sequence[Outgoing], fresh_id: str | None) -> None:
-    inserted = _insert(app, [item.row for item in items], fresh_id, items[0].options)
+def _write(app: Celery, items: Sequence[ToWrite], own_id: str | None) -> None:
+    inserted = _insert(app, [item.row for item in items], own_id, items[0].options)
     for item, row_id in zip(items, inserted.row_ids, strict=True):
         item.handle.attach(row_id, inserted.joined)
-        publish_telling.tell_after(item.message)
+    publish_telling.tell_after_all(items)
 
 
 def message_of(app: Celery, call: Call, now: datetime) -> Message:
@@ -214,7 +214,7 @@ class Inserted:
 
 
 def _insert(
-    app: Celery, rows: list[InsertParams], fresh_id: str | None, options: Mapping[str, Any]
+    app: Celery, rows: list[InsertParams], own_id: str | None, options: Mapping[str, Any]
 ) -> Inserted:
     connection = options.get("connection")
     if connection is not None and hasattr(connection, "transport_options"):
@@ -224,5 +224,5 @@ def _insert(
     enqueue: Enqueue = given if connection is None else "ambient"
     with river_core.ambient.join(connection) if connection is not None else nullcontext():
         joined = app.runtime.driver.open_transaction() if enqueue != "own" else None
-        results = publish(app.runtime, rows, policy, enqueue, fresh_id)
+        results = publish(app.runtime, rows, policy, enqueue, own_id)
     return Inserted([result.job.id or None for result in results] or [None] * len(rows), joined)

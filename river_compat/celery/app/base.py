@@ -28,6 +28,7 @@ from river_compat.celery.exceptions import AlwaysEagerIgnored, unsupported
 from river_compat.celery.group_result import GroupResult
 from river_compat.celery.not_yet import refuse_attribute
 from river_compat.celery.options import queue_name
+from river_compat.celery.own_ways import own
 from river_compat.celery.result_set import ResultSet
 from river_compat.celery.sending import send, task_options
 from river_compat.importing import working_directory_first
@@ -245,6 +246,7 @@ class Celery(Configuration, Declaring, Connections, Periodic, Remote, CommandLin
 
     # -- sending and results
 
+    @own
     def send_task(self, name: str, args: Any = None, kwargs: Any = None, **options: Any) -> AsyncResult[Any]:
         """Send a task by name, whether or not it is registered here; options as for `apply_async`.
 

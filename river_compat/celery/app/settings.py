@@ -40,6 +40,8 @@ _FALLS_BACK = {
 }
 """Settings that are those of another name where they are not set."""
 
+_NOT_KEPT = frozenset({*_ENVIRONMENT, "beat_schedule"})
+
 Source = Callable[[], Mapping[str, Any]]
 Listener = Callable[[], Any]
 
@@ -72,6 +74,7 @@ class Settings(MutableMapping[str, Any]):
         self.__dict__["_loaded"] = None
         self.__dict__["_loading"] = False
         self.__dict__["_warned"] = set()
+        self.__dict__["_found"] = {}
         self.__dict__["periodic"] = PeriodicEntries()
         self.__dict__["_listeners"] = (before_load, after_load)
         self.update(explicit or {})
@@ -85,15 +88,18 @@ class Settings(MutableMapping[str, Any]):
         self.__dict__["source_given"] = (source, silent)
         self.__dict__["_prefix"] = f"{namespace.rstrip('_')}_" if namespace else ""
         self.__dict__["_loaded"] = None
+        self._look_up_anew()
 
     def use_reader(self, read: Callable[[], Mapping[str, Any]]) -> None:
         """Read settings by a loader of the application's own at the next use."""
         self.__dict__["_source"] = lambda: read_source(read() or {}, False, None)
         self.__dict__["_loaded"] = None
+        self._look_up_anew()
 
     def add_defaults(self, defaults: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> None:
         """Add values that count where nothing else is set; a callable is asked at first use."""
         self._added.insert(0, defaults)
+        self._look_up_anew()
 
     @property
     def configured(self) -> bool:
@@ -124,7 +130,25 @@ class Settings(MutableMapping[str, Any]):
         return values
 
     def __getitem__(self, key: str) -> Any:
-        """Return a setting; raises KeyError for an unknown name that was not set."""
+        """Return a setting; raises KeyError for an unknown name that was not set.
+
+        Every call of a task reads a dozen, so what was found is kept for as long as nothing can change it
+        unseen: not where defaults were added, whose mappings are the application's own, nor for names that
+        depend on more than the layers.
+        """
+        found = self._found
+        if key in found:
+            return found[key]
+        value = self._looked_up(key)
+        if self._loaded is not None and not self._added and self._name_of(key) not in _NOT_KEPT:
+            found[key] = value
+        return value
+
+    def _look_up_anew(self) -> None:
+        """Forget what was found; a thread that keeps an older value just now does so where nobody looks."""
+        self.__dict__["_found"] = {}
+
+    def _looked_up(self, key: str) -> Any:
         name = self._name_of(key)
         variable = _ENVIRONMENT.get(name)
         if variable is not None and os.environ.get(variable):
@@ -150,6 +174,7 @@ class Settings(MutableMapping[str, Any]):
         self._check(name, value)
         self._explicit[name] = value
         self._spelled.add(key)
+        self._look_up_anew()
 
     __setattr__ = __setitem__
 
@@ -165,6 +190,7 @@ class Settings(MutableMapping[str, Any]):
         """Forget what the code has set."""
         self._explicit.clear()
         self._spelled.clear()
+        self._look_up_anew()
 
     def copy(self) -> Settings:
         """Return the same settings, apart: what is set in one of the two is not in the other."""
@@ -192,6 +218,7 @@ class Settings(MutableMapping[str, Any]):
         name = self._name_of(key)
         del self._explicit[name]
         self._spelled.difference_update({key, name})
+        self._look_up_anew()
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over every name that has a value."""

@@ -19,6 +19,7 @@ from river_compat.celery.exceptions import (
     MaxRetriesExceededError,
     OperationalError,
 )
+from river_compat.celery.own_ways import own
 from river_compat.celery.request import Context
 from river_compat.celery.retries import OVERRIDE, merged_arguments
 from river_compat.celery.sending import task_options
@@ -156,6 +157,7 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
         """Send the task with these arguments."""
         return self.apply_async(args, kwargs)
 
+    @own
     def apply_async(
         self,
         args: Any = None,
@@ -210,6 +212,7 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
         """Send the task with these arguments from a coroutine."""
         return await self.aapply_async(args, kwargs)
 
+    @own
     def shadow_name(self, args: Any, kwargs: Any, options: Mapping[str, Any]) -> str | None:
         """Return another name for log lines; may be overridden."""
         return None

@@ -7,7 +7,7 @@ on the right is its task; an empty group is nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Any
 
@@ -30,6 +30,7 @@ def is_chord(sig: Any) -> bool:
     return isinstance(sig, _types()[2])
 
 
+@cache
 def _types() -> tuple[Any, Any, Any]:
     from river_compat.celery.canvas.chains import _chain
     from river_compat.celery.canvas.chords import _chord

@@ -11,7 +11,7 @@ from river_compat.celery import _state
 from river_compat.celery.canvas import algebra, stamps
 from river_compat.celery.canvas.chains import chain, root_of
 from river_compat.celery.canvas.fields import Item
-from river_compat.celery.canvas.groups import flat_members, group, stamp_all
+from river_compat.celery.canvas.groups import flat_members, group, of_copies, stamp_all
 from river_compat.celery.canvas.lazy import Lazy
 from river_compat.celery.canvas.signature import Signature, linked, maybe_signature, signature
 from river_compat.celery.utils.text import remove_repeating_from_task
@@ -179,7 +179,7 @@ class _chord(Signature):  # noqa: N801 - Celery's name
             options.pop(name, None)
         body.options.update(_for_body(options))
         result = body.freeze(task_id, group_id=group_id, root_id=body.options.get("root_id"))
-        header = group(list(flat_members(header.tasks, app)), app=app)
+        header = of_copies(list(flat_members(header.tasks, app)), app)
         header.options["task_id"] = group_id
         header_result = header.freeze(group_id=group_id, chord=body, root_id=options.get("root_id"))
         root_of(result).parent = header_result

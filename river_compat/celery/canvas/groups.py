@@ -27,6 +27,8 @@ class group(Signature):  # noqa: N801 - Celery's name
     """
 
     tasks = Item("kwargs.tasks", "The tasks of the group.")
+    _are_copies = False
+    """Whether nobody else has the tasks of this group, so that they need not be copied once more."""
 
     def __init__(self, *tasks: Any, **options: Any) -> None:
         """Take the tasks, or one iterable of them, which is not looked at before it is needed."""
@@ -105,14 +107,14 @@ class group(Signature):  # noqa: N801 - Celery's name
 
     def prepared(self, app: Any, options: dict[str, Any]) -> Any:
         """Return a copy that is frozen under the id among `options`, which is taken out of them."""
-        copy = group(*self._copies(app), app=app)
+        copy = of_copies(self._copies(app), app)
         copy.options = {"task_id": options.pop("task_id", None) or str(uuid.uuid4())}
         options.pop("group_id", None)
         copy.freeze(group_id=copy.id, root_id=options.get("root_id"))
         return copy
 
-    def _copies(self, app: Any) -> tuple[list[Any]]:
-        return ([maybe_signature(task, app=app, clone=True) for task in self.tasks],)
+    def _copies(self, app: Any) -> list[Any]:
+        return [maybe_signature(task, app=app, clone=True) for task in self.tasks]
 
     def freeze(
         self,
@@ -132,7 +134,7 @@ class group(Signature):  # noqa: N801 - Celery's name
             options["group_index"] = group_index
         root_id = options.setdefault("root_id", root_id)
         parent_id = options.setdefault("parent_id", parent_id)
-        members = list(flat_members(self.tasks, self._app))
+        members = list(flat_members(self.tasks, self._app, clone=not self._are_copies))
         results = [
             task.freeze(
                 group_id=group_id, chord=chord, root_id=root_id, parent_id=parent_id, group_index=index
@@ -207,10 +209,17 @@ def _members(tasks: Any) -> Any:
     return lazy(only) if is_many(only) else [only]
 
 
-def flat_members(tasks: Iterable[Any], app: Any) -> Iterator[Any]:
-    """Give copies of the tasks of a group: inner groups opened, empty chains left out."""
+def of_copies(tasks: list[Any], app: Any) -> Any:
+    """Return a group of tasks that nobody else has."""
+    made: Any = group(tasks, app=app)
+    made._are_copies = True
+    return made
+
+
+def flat_members(tasks: Iterable[Any], app: Any, clone: bool = True) -> Iterator[Any]:
+    """Give the tasks of a group, by default copies: inner groups opened, empty chains left out."""
     for item in tasks:
-        task = maybe_signature(item, app=app, clone=True)
+        task = maybe_signature(item, app=app, clone=clone)
         if isinstance(task, group):
             yield from flat_members(task.tasks, app)
         elif not (algebra.is_chain(task) and not task.tasks):

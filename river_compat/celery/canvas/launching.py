@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from river_compat.celery import _state, outgoing
+from river_compat.celery.canvas.alike import Alike
 from river_compat.celery.canvas.plan import Plan, Start, Step, trail
 from river_compat.celery.outgoing import Batch
 from river_compat.celery.sending import flush
@@ -31,9 +32,12 @@ def _send(app: Any, options: Mapping[str, Any], add: Any, args: Any, kwargs: Any
     add_to_parent = options.pop("add_to_parent", True)
     plan = Plan(own)
     add(plan, Start(args or (), kwargs or {}, options))
+    alike = Alike(app, own, len(plan.steps))
     with outgoing.collected(own):
         for step in plan.steps:
-            _send_step(step, app)
+            if not alike.add(step):
+                _send_step(step, app)
+                alike.learn(step)
     if batch is None:
         flush(app, own)
     parent = _state.get_current_worker_frame()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from functools import cached_property, partial
@@ -16,6 +15,8 @@ from river_compat.celery.canvas import stamps
 from river_compat.celery.canvas.fields import Item
 from river_compat.celery.canvas.lazy import as_list
 from river_compat.celery.exceptions import unsupported
+from river_compat.celery.own_ways import own
+from river_compat.task_ids import fresh_id
 
 
 class Signature(dict[str, Any]):
@@ -144,6 +145,7 @@ class Signature(dict[str, Any]):
         args, kwargs, options = self._merge(args, kwargs, _given(options))
         return self.type.apply(args, kwargs, **options)
 
+    @own
     def apply_async(
         self, args: Any = None, kwargs: Any = None, route_name: str | None = None, **options: Any
     ) -> Any:
@@ -184,16 +186,18 @@ class Signature(dict[str, Any]):
 
     def clone(self, args: Any = None, kwargs: Any = None, **options: Any) -> Any:
         """Return a copy, with more arguments and options. Options are copied through and through."""
-        given = options or None
-        args, kwargs, merged = self._merge(args, kwargs, given)
+        if args or kwargs or options:
+            args, kwargs, merged = self._merge(args, kwargs, options or None)
+        else:
+            args, kwargs, merged = self["args"], self["kwargs"], self["options"]
         copy = Signature.from_dict(
             {
-                "task": self.task,
+                "task": self["task"],
                 "args": tuple(args),
                 "kwargs": dict(kwargs),
-                "options": deepcopy(merged),
-                "subtask_type": self.subtask_type,
-                "immutable": self.immutable,
+                "options": deepcopy(merged) if merged else {},
+                "subtask_type": self.get("subtask_type"),
+                "immutable": self.get("immutable"),
             },
             app=self._app,
         )
@@ -231,8 +235,8 @@ class Signature(dict[str, Any]):
         group_index: int | None = None,
     ) -> Any:
         """Give the call its id and place in a workflow, and return its result before it is sent."""
-        options = self.options
-        task_id = options.setdefault("task_id", _id or str(uuid.uuid4()))
+        options = self["options"]
+        task_id = options.setdefault("task_id", _id or fresh_id())
         options.setdefault("reply_to", self.app.thread_oid)
         if group_id:
             options.setdefault("group_id", group_id)
