@@ -12,12 +12,14 @@ import json
 import math
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import kombu.serialization
 from kombu.exceptions import ContentDisallowed, DecodeError, EncodeError
 from kombu.utils import json as kombu_json
+
+from river_compat.compression import compress, content_type_of, decompress
 
 JSON_TYPE = "application/json"
 BINARY = "binary"
@@ -30,6 +32,7 @@ __all__ = [
     "EncodeError",
     "Encoded",
     "accepted_types",
+    "compressed",
     "decode",
     "encode",
     "survives_jsonb",
@@ -42,11 +45,15 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A serialized value; `text` is base64 where `content_encoding` is binary."""
+    """A serialized value; `text` is base64 where `content_encoding` is binary, or where it is compressed.
+
+    `compression` is the content type of kombu's method, empty for none.
+    """
 
     content_type: str
     content_encoding: str
     text: str
+    compression: str = ""
 
 
 def accepted_types(names: Collection[str]) -> frozenset[str]:
@@ -91,21 +98,38 @@ def _is_kombus_json() -> bool:
     return encoder is not None and encoder.encoder is kombu_json.dumps
 
 
+def compressed(value: Encoded, method: str | None) -> Encoded:
+    """Return a serialized value compressed by a method of kombu's; as it is for none.
+
+    Raises UnknownCompressionError.
+    """
+    if not method:
+        return value
+    is_binary = value.content_encoding == BINARY
+    data = _from_base64(value.text) if is_binary else value.text.encode(value.content_encoding)
+    text = base64.b64encode(compress(data, method)).decode("ascii")
+    return replace(value, text=text, compression=content_type_of(method))
+
+
 def _text_of(data: bytes, content_encoding: str) -> str:
     if content_encoding == BINARY:
         return base64.b64encode(data).decode("ascii")
     return data.decode(content_encoding)
 
 
-def decode(text: str, content_type: str, content_encoding: str, accept: Collection[str]) -> Any:
+def decode(
+    text: str, content_type: str, content_encoding: str, accept: Collection[str], compression: str = ""
+) -> Any:
     """Read what `encode` made.
 
     Raises kombu's ContentDisallowed for a type outside `accept`, DecodeError for broken content.
     """
-    if content_type == JSON_TYPE and JSON_TYPE in accept and _is_plain_json(text):
-        return _loads(text)
     data: str | bytes = text
-    if content_encoding == BINARY:
+    if compression:
+        data = decompress(_from_base64(text), compression)
+    elif content_type == JSON_TYPE and JSON_TYPE in accept and _is_plain_json(text):
+        return _loads(text)
+    elif content_encoding == BINARY:
         data = _from_base64(text)
     try:
         return _serialization.loads(data, content_type, content_encoding, accept=accept)
@@ -137,7 +161,7 @@ def _from_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise DecodeError(f"binary content must be stored as base64: {error}") from error
+        raise DecodeError(f"binary and compressed content must be stored as base64: {error}") from error
 
 
 def survives_jsonb(value: Any) -> bool:

@@ -43,6 +43,17 @@ class TaskCall:
     plain_args: list[Any] | None = None
     plain_kwargs: dict[str, Any] | None = None
 
+    @property
+    def compression(self) -> str:
+        """How the body is compressed, as the header `compression` says; empty where it is not."""
+        if '"compression"' not in self.headers:
+            return ""
+        try:
+            headers = json.loads(self.headers)
+        except (ValueError, RecursionError):
+            return ""
+        return str(headers.get("compression") or "") if isinstance(headers, dict) else ""
+
 
 def encode(call: TaskCall) -> str:
     """Return the text for `river_job.args`; raises ValidationError for an id or name that is not storable."""

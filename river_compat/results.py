@@ -17,6 +17,7 @@ from river_compat.codec import (
     JSON_TYPE,
     Encoded,
     EncodeError,
+    compressed,
     decode,
     encode,
     fit_for_jsonb,
@@ -58,22 +59,23 @@ LEAVING = (SystemExit, KeyboardInterrupt, GeneratorExit)
 """Never raised from a stored row: they would end the program that reads it."""
 
 
-def result_metadata(value: Any, serializer: str) -> dict[str, Any]:
+def result_metadata(value: Any, serializer: str, compression: str | None = None) -> dict[str, Any]:
     """Return the metadata that holds a task's return value; nothing for None.
 
     `output` is River's own key, for people and other languages. Where jsonb would change or refuse the
-    value, the exact text stands under `python_task_result`. Raises kombu's EncodeError.
+    value, the exact text stands under `python_task_result`; so it does alone where `compression` makes the
+    text shorter. Raises kombu's EncodeError.
     """
     if value is None:
         return {}
     if type(value) in _SIMPLE:
-        return {OUTPUT: value} if serializer == "json" else _encoded(value, serializer)
-    return _encoded(value, serializer)
+        return {OUTPUT: value} if serializer == "json" else _encoded(value, serializer, None)
+    return _encoded(value, serializer, compression)
 
 
-def _encoded(value: Any, serializer: str) -> dict[str, Any]:
-    encoded = encode(value, serializer)
-    if encoded.content_type != JSON_TYPE:
+def _encoded(value: Any, serializer: str, compression: str | None) -> dict[str, Any]:
+    encoded = _shortest(value, serializer, compression)
+    if encoded.compression or encoded.content_type != JSON_TYPE:
         return {RESULT: _data_url(encoded)}
     try:
         output = json.loads(encoded.text)
@@ -96,14 +98,23 @@ def result_value(metadata: Mapping[str, Any], accept: Collection[str] = ACCEPT_J
     return value_of_text(text, accept)
 
 
-def value_text(value: Any, serializer: str) -> str:
+def value_text(value: Any, serializer: str, compression: str | None = None) -> str:
     """Return a value as exact text; raises kombu's EncodeError."""
-    encoded = encode(value, serializer)
-    return encoded.text if encoded.content_type == JSON_TYPE else _data_url(encoded)
+    encoded = _shortest(value, serializer, compression)
+    is_plain = encoded.content_type == JSON_TYPE and not encoded.compression
+    return encoded.text if is_plain else _data_url(encoded)
+
+
+def _shortest(value: Any, serializer: str, compression: str | None) -> Encoded:
+    """Return a value serialized, compressed only where that makes it shorter."""
+    plain = encode(value, serializer)
+    packed = compressed(plain, compression)
+    return packed if len(packed.text) < len(plain.text) else plain
 
 
 def _data_url(encoded: Encoded) -> str:
-    return f"{_DATA_URL}{encoded.content_type};{encoded.content_encoding},{encoded.text}"
+    kind = [encoded.content_type, encoded.content_encoding, encoded.compression]
+    return f"{_DATA_URL}{';'.join(part for part in kind if part)},{encoded.text}"
 
 
 def value_of_text(text: str, accept: Collection[str] = ACCEPT_JSON) -> Any:
@@ -114,8 +125,8 @@ def value_of_text(text: str, accept: Collection[str] = ACCEPT_JSON) -> Any:
     if not text.startswith(_DATA_URL):
         return decode(text, JSON_TYPE, "utf-8", ACCEPT_JSON)
     kind, _, content = text.removeprefix(_DATA_URL).partition(",")
-    content_type, _, content_encoding = kind.partition(";")
-    return decode(content, content_type, content_encoding, accept)
+    content_type, content_encoding, compression = (*kind.split(";"), "", "")[:3]
+    return decode(content, content_type, content_encoding, accept, compression)
 
 
 def exception_metadata(error: BaseException | None, traceback: str | None = None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from river_compat import codec, envelope
+from river_compat.call_body import read_body
 from river_compat.celery import outgoing
 from river_compat.celery.following import call_errbacks, rows_of_end
 from river_compat.celery.request import Context, WorkerContext
@@ -24,8 +25,7 @@ def call_errbacks_of(app: Celery, request: Context, row_id: int) -> None:
         return
     call = envelope.decode(row.encoded_args, row.id)
     accept = codec.accepted_types(app.conf.accept_content)
-    body = codec.decode(call.body or "[[],{},null]", call.content_type, call.content_encoding, accept)
-    failed = WorkerContext(call, row, *body)
+    failed = WorkerContext(call, row, *read_body(call, accept))
     meta = app.backend.get_task_meta(call.id)
     with outgoing.collected(rows_of_end(request)):
         call_errbacks(app, failed, meta["result"], meta["traceback"])

@@ -46,10 +46,12 @@ def apply_as_sent(task: Task[..., Any], args: Any, kwargs: Any, options: dict[st
     Raises kombu's EncodeError, and what `apply_async` raises for options.
     """
     call_options.refuse(options)
-    body = codec.encode(
-        (args or (), kwargs or {}), options.get("serializer") or task.app.conf.task_serializer
-    )
-    args, kwargs = codec.decode(body.text, body.content_type, body.content_encoding, {body.content_type})
+    conf = task.app.conf
+    serializer = options.get("serializer") or conf.task_serializer
+    compression = options.get("compression") or conf.task_compression
+    body = codec.compressed(codec.encode((args or (), kwargs or {}), serializer), compression)
+    accept = {body.content_type}
+    args, kwargs = codec.decode(body.text, body.content_type, body.content_encoding, accept, body.compression)
     kept = {name: options.get(name) for name in (*_KEPT, *(options.get("stamped_headers") or ()))}
     with _state.join_allowed(False):
         return task.apply(args, kwargs, **kept)

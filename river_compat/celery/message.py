@@ -57,6 +57,7 @@ class Message:
     kwargs: Mapping[str, Any]
     queue: str
     serializer: str = "json"
+    compression: str | None = None
     eta: str | None = None
     priority: int = 1
     headers: Mapping[str, Any] = field(default_factory=dict)
@@ -73,7 +74,7 @@ def row_of(message: Message, now: datetime) -> InsertParams:
     """Return the row of a call.
 
     Raises TypeError for arguments of the wrong kind, kombu's EncodeError for what cannot be
-    serialized, ValidationError for an id or name that cannot be stored.
+    serialized or compressed, ValidationError for an id or name that cannot be stored.
     """
     if not isinstance(message.args, list | tuple):
         raise TypeError("task args must be a list or tuple")
@@ -97,7 +98,7 @@ def row_of(message: Message, now: datetime) -> InsertParams:
 
 def call_of(message: Message) -> TaskCall:
     """Return a message as the envelope holds it; raises as `row_of`."""
-    body = codec.encode((message.args, message.kwargs, message.embedded.to_dict()), message.serializer)
+    body = body_of(message, message.args, message.kwargs)
     args_repr, kwargs_repr = message.args_repr, message.kwargs_repr
     return TaskCall(
         id=message.task_id,
@@ -106,17 +107,25 @@ def call_of(message: Message) -> TaskCall:
         content_type=body.content_type,
         content_encoding=body.content_encoding,
         body=body.text,
-        headers=_headers_text(message),
+        headers=_headers_text(message, body.compression),
         args_repr=short_repr(message.args) if args_repr is None else args_repr,
         kwargs_repr=short_repr(message.kwargs) if kwargs_repr is None else kwargs_repr,
         group=message.group,
     )
 
 
-def _headers_text(message: Message) -> str:
+def body_of(message: Message, args: Any, kwargs: Mapping[str, Any]) -> codec.Encoded:
+    """Return the body of a message with these arguments; raises kombu's EncodeError."""
+    content = (args, kwargs, message.embedded.to_dict())
+    return codec.compressed(codec.encode(content, message.serializer), message.compression)
+
+
+def _headers_text(message: Message, compression: str) -> str:
     headers = {name: value for name, value in message.headers.items() if value is not None}
     if message.eta is not None:
         headers["eta"] = message.eta
+    if compression:
+        headers["compression"] = compression
     headers.setdefault("origin", origin(os.getpid()))
     try:
         return codec.encode(headers, "json").text

@@ -14,6 +14,7 @@ HONOURED = frozenset(
         "argsrepr",
         "chain",
         "chord",
+        "compression",
         "connection",
         "countdown",
         "eta",
@@ -63,7 +64,6 @@ NO_EFFECT = frozenset(
 )
 _NO_BROKER = "there is no broker; give connection= a psycopg or sqlite3 connection to join its transaction"
 REFUSED: dict[str, str] = {
-    "compression": "the database compresses large values by itself; leave it out",
     "producer": _NO_BROKER,
     "publisher": _NO_BROKER,
 }

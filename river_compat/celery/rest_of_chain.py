@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from river_compat import codec, envelope
+from river_compat.call_body import read_body
 from river_compat.celery import _state
 from river_compat.celery.waiting_step import LIST, takes
 from river_core import task_rows
@@ -29,7 +30,7 @@ def rest_of_chain(row: JobRow) -> list[dict[str, Any]] | None:
         call = envelope.decode(following.encoded_args, following.id)
         if takes(call) == LIST:
             break
-        body = codec.decode(call.body or "[[],{},null]", call.content_type, call.content_encoding, accept)
+        body = read_body(call, accept)
         steps.append(
             {
                 "task": call.name,

@@ -5,13 +5,16 @@ The first success wins: nothing that is stored after it changes it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from river_compat import codec, envelope
 from river_compat.celery import states
+from river_compat.celery.exceptions import ImproperlyConfigured
 from river_compat.celery.result_rows import Wanted, find_rows
 from river_compat.celery.result_tuples import children_text, prepared
 from river_compat.celery.row_meta import FACTS
+from river_compat.compression import UnknownCompressionError, content_type_of
 from river_compat.envelope import TaskCall
 from river_compat.results import CHILDREN, EXCEPTION, OUTCOME, exception_metadata, value_text
 from river_core import task_rows
@@ -24,6 +27,17 @@ if TYPE_CHECKING:
 _FINISHED = {states.FAILURE: JobState.DISCARDED, states.REVOKED: JobState.CANCELLED}
 
 
+def result_compression(conf: Mapping[str, Any]) -> str | None:
+    """Return the method of `result_compression`; raises ImproperlyConfigured for one that kombu lacks."""
+    method: str | None = conf["result_compression"] or None
+    try:
+        if method is not None:
+            content_type_of(method)
+    except UnknownCompressionError as error:
+        raise ImproperlyConfigured(f"result_compression={method!r}: {error}") from None
+    return method
+
+
 def store(
     app: Celery, task_id: str, state: str, value: Any, traceback: str | None, request: Any, row_id: int | None
 ) -> None:
@@ -31,7 +45,7 @@ def store(
 
     Raises kombu's EncodeError for a value that cannot be stored and OperationalError.
     """
-    updates = _updates(state, value, traceback, request, app.conf.result_serializer)
+    updates = _updates(state, value, traceback, request, app.conf)
     driver = app.runtime.driver
     if row_id is None:
         rows = find_rows(driver, [Wanted(task_id)])[0]
@@ -45,12 +59,15 @@ def store(
     task_rows.insert_result(driver, envelope.encode(call), {**updates, OUTCOME: None}, queue, finished)
 
 
-def _updates(state: str, value: Any, traceback: str | None, request: Any, serializer: str) -> dict[str, Any]:
+def _updates(
+    state: str, value: Any, traceback: str | None, request: Any, conf: Mapping[str, Any]
+) -> dict[str, Any]:
     updates: dict[str, Any] = {STATE_KEY: state}
     if state in states.EXCEPTION_STATES and isinstance(value, BaseException):
         updates[EXCEPTION] = exception_metadata(value, traceback)
     else:
-        updates[META_KEY] = value_text(prepared(value, serializer), serializer)
+        serializer = conf["result_serializer"]
+        updates[META_KEY] = value_text(prepared(value, serializer), serializer, result_compression(conf))
     if request is not None:
         updates |= _of_request(request)
     return updates

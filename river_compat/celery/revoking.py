@@ -10,6 +10,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from river_compat import codec, envelope
+from river_compat.call_body import read_body
 from river_compat.celery import worker_telling
 from river_compat.celery.exceptions import SecurityWarning
 from river_compat.celery.message import FRAMEWORK
@@ -130,7 +131,7 @@ def _arguments(call: TaskCall, accept: Collection[str]) -> tuple[Any, Any, Any]:
     if call.body is None:
         return call.plain_args, call.plain_kwargs, None
     try:
-        args, kwargs, embedded = codec.decode(call.body, call.content_type, call.content_encoding, accept)
+        args, kwargs, embedded = read_body(call, accept)
     except (codec.DecodeError, codec.ContentDisallowed, CompatError, ValueError, TypeError):
         return call.args_repr, call.kwargs_repr, None
     return args, kwargs, embedded

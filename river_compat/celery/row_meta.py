@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from river_compat import codec, envelope
+from river_compat.call_body import read_body
 from river_compat.celery import states
 from river_compat.celery.exceptions import (
     BackendGetMetaError,
@@ -114,7 +115,7 @@ class RowReader:
             return call.plain_args, call.plain_kwargs
         try:
             accept = codec.accepted_types(self.app.conf.accept_content)
-            args, kwargs, *_ = codec.decode(call.body, call.content_type, call.content_encoding, accept)
+            args, kwargs, *_ = read_body(call, accept)
         except (codec.DecodeError, codec.ContentDisallowed, ValueError, TypeError):
             return call.args_repr, call.kwargs_repr
         return args, kwargs

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from river_compat import codec
+from river_compat.call_body import read_body
 from river_compat.celery import _state, losses, outgoing, signals, states, waiting_step, worker_telling
 from river_compat.celery.app import trace
 from river_compat.celery.app.trace import Ending
@@ -32,6 +33,7 @@ from river_compat.celery.following import ROWS, call_errbacks, rows_of_end, send
 from river_compat.celery.outgoing import Batch, rows_written_later
 from river_compat.celery.replacing import REPLACEMENT
 from river_compat.celery.request import STORING, Context, Storing, WorkerContext
+from river_compat.celery.result_storing import result_compression
 from river_compat.celery.result_tuples import children_text, prepared
 from river_compat.celery.successor import scheduled_rows
 from river_compat.celery.telling import Run, tell_internal_error, tell_lost
@@ -95,6 +97,7 @@ class CeleryRunner:
         self._tasks = app.tasks
         self._accept = codec.accepted_types(app.conf.accept_content)
         self._result_serializer: str = app.conf.result_serializer
+        self._result_compression = result_compression(app.conf)
         self._tracers: dict[str, Traced] = {}
         self._fixups = app.fixups
         if self._accept & UNSAFE_TYPES:
@@ -145,7 +148,7 @@ class CeleryRunner:
     def _arguments(self, call: TaskCall, row: JobRow) -> tuple[Any, Any, Any]:
         if call.body is None:
             return call.plain_args, call.plain_kwargs, None
-        body = codec.decode(call.body, call.content_type, call.content_encoding, self._accept)
+        body = read_body(call, self._accept)
         try:
             args, kwargs, embedded = body
         except (TypeError, ValueError) as error:
@@ -220,7 +223,8 @@ class CeleryRunner:
         job.after_write(within if self._fixups else told)
 
     def _settle(self, value: Any) -> dict[str, Any]:
-        return result_metadata(prepared(value, self._result_serializer), self._result_serializer)
+        serializer = self._result_serializer
+        return result_metadata(prepared(value, serializer), serializer, self._result_compression)
 
     def _with_callbacks(self, request: WorkerContext, settle: Settle) -> Settle:
         def settled(value: Any) -> Any:

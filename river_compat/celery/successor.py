@@ -37,6 +37,8 @@ _INHERITED = (
     "time_limit",
     "soft_time_limit",
 )
+_OF_TASK = ("serializer", "compression")
+"""What a retry takes from its task again, as Celery's does: a message does not say it of itself."""
 _KEPT = ("chord", "group_index", FOLLOWS)
 
 
@@ -91,7 +93,7 @@ class Successor:
             args=self.args,
             kwargs=self.kwargs,
             task=self.task,
-            options={"serializer": self.task.serializer, **self.options},
+            options={**{name: getattr(self.task, name) for name in _OF_TASK}, **self.options},
             embedded=self.embedded,
             group=self.group,
             links=self.links,

@@ -22,7 +22,6 @@ REFUSED_OPTIONS: dict[str, str] = {
     "Request": "use the handlers on_failure, on_success and after_return of the task",
     "Strategy": "use the handlers on_failure, on_success and after_return of the task",
     "backend": "results are in the task's own row; leave the option out",
-    "compression": "the database compresses large values by itself; leave the option out",
 }
 
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
-from river_compat import codec, envelope
+from river_compat import envelope
 from river_compat.celery import signals, workflow_calls
 from river_compat.celery.app.task import Task
 from river_compat.celery.canvas.signature import Signature
-from river_compat.celery.message import Message, call_of
+from river_compat.celery.message import Message, body_of, call_of
 from river_compat.celery.own_ways import is_own
 from river_compat.celery.successor import successor_of
 from river_compat.shortened import short_repr
@@ -197,7 +197,7 @@ class Pattern:
 
     def _text(self, task_id: str, index: Any, args: Any, kwargs: Mapping[str, Any]) -> str:
         message, pieces = self.first.message, [*self.pieces]
-        body = codec.encode((args, kwargs, message.embedded.to_dict()), message.serializer)
+        body = body_of(message, args, kwargs)
         pieces[_ID_AT] = encode_basestring(envelope.storable("task id", task_id))
         pieces[_BODY_AT] = encode_basestring(body.text)
         if pieces[_INDEX_AT]:

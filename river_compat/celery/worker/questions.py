@@ -12,6 +12,7 @@ from typing import Any
 import kombu.entity
 
 from river_compat import codec, envelope
+from river_compat.call_body import read_body
 from river_compat.celery.app.control import REFUSED
 from river_compat.celery.request import read_headers
 from river_compat.celery.worker.control import inspect_command, nok, ok
@@ -220,9 +221,7 @@ def _arguments(call: envelope.TaskCall) -> tuple[Any, Any]:
     if call.content_type != codec.JSON_TYPE:
         return call.args_repr, call.kwargs_repr
     try:
-        args, kwargs, *_ = codec.decode(
-            call.body, call.content_type, call.content_encoding, codec.ACCEPT_JSON
-        )
+        args, kwargs, *_ = read_body(call, codec.ACCEPT_JSON)
     except (codec.DecodeError, codec.ContentDisallowed, ValueError, TypeError):
         return call.args_repr, call.kwargs_repr
     return args, kwargs

@@ -10,8 +10,15 @@ from typing import Any
 
 import pytest
 
-from river_compat.celery import Celery, Task
-from river_compat.celery.exceptions import Ignore, Reject, Retry, TaskRevokedError, WorkerLostError
+from river_compat.celery import Celery, Task, chain, chord
+from river_compat.celery.exceptions import (
+    Ignore,
+    ImproperlyConfigured,
+    Reject,
+    Retry,
+    TaskRevokedError,
+    WorkerLostError,
+)
 from river_core.errors import JobCancelError, JobSnoozeError
 from river_core.job import JobState
 from tests.runtime.celery.conftest import Working
@@ -40,6 +47,52 @@ def test_values_come_back_exactly(app: Celery, working: Working) -> None:
     echo = app.task(lambda x: x, name="echo", shared=False)
     with working():
         assert repr(echo.delay(EXACT).get(timeout=TIMEOUT)) == repr(EXACT)
+
+
+MEGABYTE = "all work and no play makes " * 40_000
+
+
+def test_a_compressed_call_is_a_small_row(app: Celery, working: Working) -> None:
+    """Row 2.11. The value is equal; a call of its own method, and none, come through beside it."""
+    size = app.task(lambda text: len(text), name="size", shared=False, compression="gzip")
+    with working():
+        sent = [size.delay(MEGABYTE), size.apply_async((MEGABYTE,), compression="bzip2"), size.delay("")]
+        assert [result.get(timeout=TIMEOUT) for result in sent] == [len(MEGABYTE), len(MEGABYTE), 0]
+        assert sent[0].args == [MEGABYTE]
+    assert all(len(rows_of(app, result.id)[0].encoded_args) < 100_000 for result in sent)
+
+
+def test_compressed_results_go_on_and_come_back(app: Celery, working: Working) -> None:
+    """Row 7.23. As parts of chords, from one step of a chain to the next, and stored by hand."""
+    app.conf.result_compression = "gzip"
+    app.task(lambda text: text, name="same", shared=False)
+    app.task(lambda texts: [len(text) for text in texts], name="sizes", shared=False)
+    same, sizes = app.signature("same"), app.signature("sizes")
+    with working():
+        steps = chain(same.clone((MEGABYTE,)), same)()
+        whole = chord([same.clone((MEGABYTE,)), same.clone(("x",))], sizes)()
+        assert steps.get(timeout=TIMEOUT) == MEGABYTE
+        assert whole.get(timeout=TIMEOUT) == [len(MEGABYTE), 1]
+    assert len(rows_of(app, steps.id)[0].encoded_metadata) < 100_000
+    app.backend.store_result("by-hand", MEGABYTE, "SUCCESS")
+    assert app.AsyncResult("by-hand").result == MEGABYTE
+    app.conf.result_compression = "no-such-method"
+    with pytest.raises(ImproperlyConfigured, match="no-such-method"), working():
+        pass
+
+
+@pytest.mark.parametrize("compression", ["application/x-nothing", 5, "application/x-gzip"])
+def test_a_body_that_cannot_be_decompressed_fails_alone(
+    app: Celery, working: Working, compression: object
+) -> None:
+    """As any other body that cannot be read, with the reason."""
+    app.task(lambda: None, name="nothing", shared=False)
+    task = {"id": "broken", "framework": "celery", "name": "nothing", "body": "AAAA"}
+    task |= {"headers": json.dumps({"compression": compression})}
+    row_id = insert_envelope(app, {"version": 1, "task": task})
+    with working():
+        row = final_row(app, row_id)
+    assert (row.state, row.errors[-1].error.partition(":")[0]) == (JobState.DISCARDED, "DecodeError")
 
 
 def test_an_error_discards_the_row_at_once(app: Celery, working: Working) -> None:

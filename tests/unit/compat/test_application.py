@@ -223,7 +223,7 @@ def test_modules_are_discovered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         del sys.modules[name]
 
 
-@pytest.mark.parametrize("option", ["compression"])
+@pytest.mark.parametrize("option", ["backend"])
 def test_options_of_tasks_that_are_not_supported_are_refused(option: str) -> None:
     """At definition, by name."""
     with pytest.raises(UnsupportedFeature, match=option):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kombu import serialization
 
 from river_compat import codec
-from river_compat.results import OUTPUT, RESULT, result_metadata, result_value
+from river_compat.results import OUTPUT, RESULT, result_metadata, result_value, value_of_text, value_text
 
 JSON_TEXT = st.text(st.characters(), max_size=20)
 JSON = st.recursive(
@@ -165,3 +165,52 @@ def test_a_pickled_result_needs_to_be_accepted() -> None:
     assert result_value(stored, codec.accepted_types(["pickle"])) == {1, 2}
     with pytest.raises(codec.ContentDisallowed):
         result_value(stored)
+
+
+@pytest.mark.parametrize("method", ["gzip", "bzip2", "lzma", "application/x-gzip"])
+@pytest.mark.parametrize("serializer", ["json", "msgpack"])
+def test_compressed_values_come_back(serializer: str, method: str) -> None:
+    """By kombu's methods, of text and of bytes."""
+    value = {"x": "same " * 1000, "y": [1.5, None]}
+    packed = codec.compressed(codec.encode(value, serializer), method)
+    accept = {packed.content_type}
+    assert len(packed.text) < 500
+    read = codec.decode(packed.text, packed.content_type, packed.content_encoding, accept, packed.compression)
+    assert read == value
+    with pytest.raises(codec.ContentDisallowed):
+        codec.decode(packed.text, packed.content_type, packed.content_encoding, {"x/y"}, packed.compression)
+
+
+@pytest.mark.parametrize(
+    ("text", "method", "reason"),
+    [
+        ("!", "application/x-gzip", "base64"),
+        ("AAAA", "application/x-gzip", "no application/x-gzip"),
+        ("AAAA", "application/x-nothing", "install its package"),
+    ],
+)
+def test_what_cannot_be_decompressed_is_a_decode_error(text: str, method: str, reason: str) -> None:
+    """A row of another writer fails alone, and says why."""
+    with pytest.raises(codec.DecodeError, match=reason):
+        codec.decode(text, codec.JSON_TYPE, "utf-8", codec.ACCEPT_JSON, method)
+
+
+def test_an_unknown_method_is_an_encode_error_that_names_the_known_ones() -> None:
+    """It is a KeyError, too, as in Celery."""
+    with pytest.raises(codec.EncodeError, match=r"'zip'; kombu knows .*gzip") as caught:
+        codec.compressed(codec.encode(1, "json"), "zip")
+    assert isinstance(caught.value, KeyError)
+
+
+@pytest.mark.parametrize("serializer", ["json", "msgpack"])
+def test_results_are_compressed_where_that_makes_them_shorter(serializer: str) -> None:
+    """Row 7.23. What is short stays readable for people and other languages."""
+    long, short = "same " * 1000, ["x"]
+    stored = result_metadata(long, serializer, "gzip")
+    accept = codec.accepted_types([serializer])
+    assert list(stored) == [RESULT]
+    assert len(stored[RESULT]) < 200
+    assert result_value(stored, accept) == long
+    assert value_of_text(value_text(long, serializer, "bzip2"), accept) == long
+    assert result_metadata(short, "json", "gzip") == {OUTPUT: short}
+    assert result_metadata(7, "json", "gzip") == {OUTPUT: 7}

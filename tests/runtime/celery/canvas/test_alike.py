@@ -72,6 +72,7 @@ def _workflows(tasks: SimpleNamespace) -> dict[str, Any]:
         "no arguments": lambda: group(empty).apply_async(),
         "arguments in front": lambda: group([tasks.say.s() for _ in range(12)]).apply_async(("x",)),
         "options": lambda: group([tasks.add.s(n, 1).set(queue="q", shadow="s") for n in range(12)]).delay(),
+        "compressed": lambda: group([tasks.add.s(n, 1).set(compression="bzip2") for n in range(12)]).delay(),
         "links": lambda: group([tasks.add.s(n, 1).on_error(tasks.say.s()) for n in range(12)]).delay(),
         "stamps": lambda: _stamped(group([tasks.add.s(n, 1) for n in range(12)])),
         "ignored": lambda: group([tasks.add.s(n, 1).set(ignore_result=True) for n in range(12)]).delay(),
@@ -89,7 +90,7 @@ def _stamped(work: Any) -> Any:
 
 SHAPES = (
     *("group", "no arguments", "arguments in front", "options", "links", "stamps", "ignored", "mixed"),
-    *("chord", "chord in a group", "in a chain"),
+    *("compressed", "chord", "chord in a group", "in a chain"),
 )
 
 
