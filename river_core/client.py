@@ -17,6 +17,7 @@ from river_core.client_jobs import JobCalls
 from river_core.client_leader import LeaderCalls
 from river_core.client_queues import QueueCalls
 from river_core.clock import Clock
+from river_core.deferring import ids_of
 from river_core.drivers.base import Connection, Driver
 from river_core.insert import (
     MAX_ATTEMPTS_DEFAULT,
@@ -80,6 +81,7 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         context = InsertContext(driver, self._rows, self.limiter, self._trailing, used, lenient_queue_names)
         self._inserter = Inserter(context)
         self._fast_inserter = Inserter(context, fast=True)
+        self._id_inserter = Inserter(context, only_ids=True)
         self._access = Access(driver, self._rows.clock, rules)
 
     def insert(
@@ -136,6 +138,13 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
     ) -> list[InsertResult]:
         """Insert rows that an adapter has put together; the JSON in them is taken as it is."""
         return list(self._inserter.insert(self._rows.checked(rows), enqueue))
+
+    def insert_for_ids(self, rows: Sequence[InsertParams], *, enqueue: Enqueue = "ambient") -> list[int]:
+        """Do as `insert_params`, and return the rows' ids alone: 0 for a row that is written later.
+
+        Rows that differ in their arguments alone, as members of a group do, take less than half the time.
+        """
+        return ids_of(self._id_inserter.insert(self._rows.checked(rows), enqueue))
 
     def row_to_insert(self, args: Any, insert_opts: InsertOpts | None, now: datetime) -> InsertParams:
         """Return the checked row that an insert of this job would write; nothing is written.

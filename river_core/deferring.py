@@ -87,12 +87,13 @@ class Deferring(AfterCommit):
 
 
 class UnreadResults(Sequence[InsertResult]):
-    """Results for rows that do not exist yet, or were not read back: their id is 0."""
+    """Results for rows that do not exist yet, or were not read back: their id is 0, unless it is given."""
 
-    def __init__(self, rows: Rows, now: datetime) -> None:
-        """Take the rows; a result is made when it is looked at."""
+    def __init__(self, rows: Rows, now: datetime, ids: Sequence[int] | None = None) -> None:
+        """Take the rows, and their ids where they are known; a result is made when it is looked at."""
         self._rows = rows
         self._now = now
+        self.ids = [0] * len(rows) if ids is None else ids
 
     def __len__(self) -> int:
         """Return how many rows there are."""
@@ -101,8 +102,8 @@ class UnreadResults(Sequence[InsertResult]):
     def __getitem__(self, index: Any) -> Any:
         """Return the result of one row, or of a slice of them."""
         if isinstance(index, slice):
-            return UnreadResults(self._rows[index], self._now)
-        return InsertResult(_unread_row(self._rows[index], self._now))
+            return UnreadResults(self._rows[index], self._now, self.ids[index])
+        return InsertResult(_unread_row(self._rows[index], self._now, self.ids[index]))
 
 
 def deferred_results(rows: Rows, now: datetime) -> list[InsertResult]:
@@ -110,9 +111,16 @@ def deferred_results(rows: Rows, now: datetime) -> list[InsertResult]:
     return list(UnreadResults(rows, now))
 
 
-def _unread_row(row: InsertParams, now: datetime) -> JobRow:
+def ids_of(results: Sequence[InsertResult]) -> list[int]:
+    """Return the ids of rows, 0 where one is not known yet."""
+    if isinstance(results, UnreadResults):
+        return list(results.ids)
+    return [result.job.id for result in results]
+
+
+def _unread_row(row: InsertParams, now: datetime, row_id: int) -> JobRow:
     return JobRow(
-        id=0,
+        id=row_id,
         state=row.state,
         attempt=0,
         max_attempts=row.max_attempts,

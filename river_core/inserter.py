@@ -15,7 +15,13 @@ from river_core.drivers.base import Connection, Driver
 from river_core.errors import AwaitedTransactionError, OtherDatabaseError, ValidationError
 from river_core.insert import InsertParams, InsertResult
 from river_core.insert_plugins import insert_with_plugins
-from river_core.inserting import InsertNotifyLimiter, available_queues, insert_many
+from river_core.inserting import (
+    InsertNotifyLimiter,
+    are_alike,
+    available_queues,
+    insert_alike,
+    insert_many,
+)
 from river_core.inserting_fast import insert_many_fast
 from river_core.plugins import PluginSet
 from river_core.row_builder import RowBuilder
@@ -41,11 +47,15 @@ class InsertContext:
 class Inserter:
     """Inserts the rows of one client."""
 
-    def __init__(self, context: InsertContext, *, fast: bool = False) -> None:
-        """Insert with results that are read back, or, `fast`, without: their jobs have the id 0."""
+    def __init__(self, context: InsertContext, *, fast: bool = False, only_ids: bool = False) -> None:
+        """Insert with results that are read back, or, `fast`, without: their jobs have the id 0.
+
+        With `only_ids` no more than the ids is read back where that makes a difference.
+        """
         self._context = context
         self._driver = context.driver
         self._fast = fast
+        self._only_ids = only_ids
         self._deferring = Deferring(context.driver, self.insert_on, self._insert_own)
 
     def insert(self, rows: Rows, enqueue: Enqueue) -> Results:
@@ -94,7 +104,7 @@ class Inserter:
         if context.plugins is not None and context.plugins.any:
             return self._with_plugins(adopted, rows, notify, context.plugins)
         rows = context.rows.stamped(rows)
-        return self._write(adopted, rows, notify(rows))
+        return self._write_alone(adopted, rows, notify(rows))
 
     def _insert_after_commit(self, rows: Rows) -> Results:
         owner = self._driver.open_transaction()
@@ -112,7 +122,7 @@ class Inserter:
         notified = context.limiter.allowed_queues(available)
         try:
             with self._driver.connect() as connection:
-                results = self._write(connection, rows, notified)
+                results = self._write_alone(connection, rows, notified)
         except BaseException:
             context.limiter.forget(notified)
             raise
@@ -149,6 +159,14 @@ class Inserter:
         lenient = self._context.lenient_queue_names
         with join(connection.raw):
             return insert_with_plugins(plugins, rows, lenient, write, are_read=not self._fast)
+
+    def _write_alone(self, connection: Connection, rows: Rows, notify_queues: Collection[str]) -> Results:
+        """Write rows that no plugin wants to see as they are stored."""
+        sql = self._driver.sql
+        if self._only_ids and rows and are_alike(sql, rows):
+            ids = insert_alike(connection, sql, rows, notify_queues)
+            return UnreadResults(rows, self._context.rows.clock.now(), ids)
+        return self._write(connection, rows, notify_queues)
 
     def _write(self, connection: Connection, rows: Rows, notify_queues: Collection[str]) -> Results:
         if not self._fast:

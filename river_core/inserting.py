@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from river_core.db import job_inserts, jobs, notifications
+from river_core.db.job_inserts import are_alike as are_alike
 from river_core.db.job_inserts import are_plain, is_plain
 from river_core.db.statement import Dialect, Sql, Statement
 from river_core.drivers.base import AwaitedConnection, Connection, Row
@@ -96,6 +97,17 @@ def insert_many(
         return run(connection, steps)
     with connection.transaction():
         return run(connection, steps)
+
+
+def insert_alike(
+    connection: Connection, sql: Sql, rows: Sequence[InsertParams], notify_queues: Collection[str]
+) -> list[int]:
+    """Do as `insert_many` for rows that are alike, and return their ids, in order."""
+    payloads = [notifications.insert_payload(queue) for queue in notify_queues]
+    fetched = connection.fetch(job_inserts.job_insert_alike(sql, rows, payloads))
+    if len(fetched) != len(rows):
+        raise DatabaseError(f"{len(rows)} rows were inserted but {len(fetched)} came back")
+    return [row[0] for row in fetched]
 
 
 async def insert_many_awaited(

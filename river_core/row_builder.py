@@ -90,9 +90,13 @@ class RowBuilder:
 
     def checked(self, rows: Sequence[InsertParams]) -> list[InsertParams]:
         """Check rows that an adapter has put together; the JSON in them is taken as it is."""
+        checked: Any = None
         for row in rows:
-            check_params(row, self._defaults.lenient_queue_names)
-            self._check_known(row)
+            facts = (row.kind, row.queue, row.priority, row.max_attempts, row.state, row.tags)
+            if facts != checked:
+                check_params(row, self._defaults.lenient_queue_names)
+                self._check_known(row)
+                checked = facts
         return not_empty(list(rows))
 
     def stamped(self, rows: Sequence[InsertParams]) -> Sequence[InsertParams]:

@@ -17,7 +17,7 @@ from kombu.exceptions import OperationalError
 from river_compat.runtime import Runtime
 from river_core import errors, task_rows
 from river_core.client import Enqueue
-from river_core.insert import InsertParams, InsertResult
+from river_core.insert import InsertParams
 
 PATIENCE_SECONDS = 5.0
 
@@ -61,10 +61,11 @@ def publish(
     policy: PublishPolicy,
     enqueue: Enqueue,
     fresh_id: str | None,
-) -> list[InsertResult]:
-    """Insert rows, all or none; `fresh_id` is the first one's task id where no other row can have it.
+) -> list[int]:
+    """Insert rows, all or none, and return their ids, 0 for one that is written later.
 
-    Nothing is returned for several rows that an earlier try inserted although its answer was lost.
+    `fresh_id` is the first one's task id where no other row can have it. Nothing is returned for several rows
+    that an earlier try inserted although its answer was lost.
 
     Raises kombu's OperationalError when the database cannot be reached.
     """
@@ -85,12 +86,10 @@ def publish(
             time.sleep(pause)
 
 
-def _try(
-    runtime: Runtime, rows: Sequence[InsertParams], enqueue: Enqueue, fresh_id: str | None
-) -> list[InsertResult]:
+def _try(runtime: Runtime, rows: Sequence[InsertParams], enqueue: Enqueue, fresh_id: str | None) -> list[int]:
     """Insert the rows, unless an earlier try did although its answer was lost."""
     if fresh_id is not None:
         found = task_rows.find_by_task_id(runtime.driver, fresh_id, 1)
         if found:
-            return [InsertResult(found[0])] if len(rows) == 1 else []
-    return runtime.client.insert_params(rows, enqueue=enqueue)
+            return [found[0].id] if len(rows) == 1 else []
+    return runtime.client.insert_for_ids(rows, enqueue=enqueue)

@@ -124,6 +124,11 @@ class Context:
             pair = limits if isinstance(limits, list | tuple) and len(limits) >= 2 else (None, None)
             self.__dict__["time_limit"], self.__dict__["soft_time_limit"] = pair[0], pair[1]
 
+    @property
+    def limits_of_call(self) -> tuple[Any, Any]:
+        """The time limits that the call itself gives, the hard one first."""
+        return self.time_limit, self.soft_time_limit
+
     def clear(self) -> None:
         """Forget every field."""
         self.__dict__.clear()
@@ -161,6 +166,10 @@ class Context:
     def __repr__(self) -> str:
         """Show every field."""
         return f"<Context: {self.__dict__!r}>"
+
+
+_LIMITS = ('"timelimit"', 'time_limit"')
+"""How headers spell what gives a call limits of its own: `time_limit` and `soft_time_limit`, too."""
 
 
 class WorkerContext(Context):
@@ -228,6 +237,13 @@ class WorkerContext(Context):
         """The text of the headers, to be searched for a key before it is decoded."""
         source = self.__dict__.get("_source")
         return source[0].headers if source is not None else ""
+
+    @property
+    def limits_of_call(self) -> tuple[Any, Any]:
+        """As the base says, without decoding headers that hold none, as those of nearly every run."""
+        if "_source" in self.__dict__ and not any(name in self.may_have for name in _LIMITS):
+            return None, None
+        return super().limits_of_call
 
     def effective_ignore_result(self, of_task: bool | None) -> bool:
         """As the base says, without decoding headers that cannot hold the answer."""

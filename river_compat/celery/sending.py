@@ -226,5 +226,5 @@ def _insert(
     enqueue: Enqueue = given if connection is None else "ambient"
     with river_core.ambient.join(connection) if connection is not None else nullcontext():
         joined = app.runtime.driver.open_transaction() if enqueue != "own" else None
-        results = publish(app.runtime, rows, policy, enqueue, own_id)
-    return Inserted([result.job.id or None for result in results] or [None] * len(rows), joined)
+        row_ids = publish(app.runtime, rows, policy, enqueue, own_id)
+    return Inserted([row_id or None for row_id in row_ids] or [None] * len(rows), joined)

@@ -32,7 +32,7 @@ class TimeLimits:
 
         `changed` are those that stand for the task's since the worker runs, the hard one first.
         """
-        of_call = (request.time_limit, request.soft_time_limit)
+        of_call = request.limits_of_call
         of_task = (task.time_limit, task.soft_time_limit)
         hard, soft = of_call if changed is None else _own(of_call, of_task)
         valid = of_task if changed is None else changed

@@ -6,9 +6,10 @@ import json
 import secrets
 from collections.abc import Iterable, Sequence
 from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
-from river_core.db.statement import Dialect, Sql, Statement
+from river_core.db.statement import Dialect, Parameter, Sql, Statement
 from river_core.insert import InsertParams
 from river_core.job import JobRow
 
@@ -31,6 +32,58 @@ def is_plain(sql: Sql, row: InsertParams) -> bool:
 def are_plain(sql: Sql, rows: Iterable[InsertParams]) -> bool:
     """Tell whether that is so for each of the rows."""
     return all(is_plain(sql, row) for row in rows)
+
+
+_SAME = attrgetter(
+    "kind",
+    "queue",
+    "state",
+    "priority",
+    "max_attempts",
+    "scheduled_at",
+    "created_at",
+    "encoded_metadata",
+    "tags",
+    "unique_key",
+    "unique_states",
+    "links",
+)
+
+
+def are_alike(sql: Sql, rows: Sequence[InsertParams]) -> bool:
+    """Tell whether `job_insert_alike` can write rows: plain ones that differ in their arguments alone."""
+    first = rows[0]
+    if sql.dialect is Dialect.SQLITE or not is_plain(sql, first):
+        return False
+    if first.tags or first.created_at is not None or first.links is not None:
+        return False
+    same = _SAME(first)
+    return all(_SAME(row) == same for row in rows)
+
+
+def job_insert_alike(sql: Sql, rows: Sequence[InsertParams], notifications: Sequence[str]) -> Statement:
+    """Insert rows that are alike; only their ids come back, in order."""
+    first, many = rows[0], len(rows) > 1 or len(notifications) > 1
+    parameters: dict[str, Parameter] = {
+        "kind": first.kind,
+        "max_attempts": first.max_attempts,
+        "metadata": first.encoded_metadata,
+        "priority": first.priority,
+        "queue": first.queue,
+        "scheduled_at": sql.time(first.scheduled_at),
+        "state": first.state.value,
+        "schema": sql.schema or None,
+    }
+    if not many:
+        notification = notifications[0] if notifications else None
+        parameters |= {"args": first.encoded_args, "notification": notification}
+        return sql.statement("job_insert_alike_one", **parameters)
+    columns = {"args": [row.encoded_args for row in rows]}
+    separator = FIRST_SEPARATOR
+    while not (joined := _joined(columns, separator)):
+        separator = secrets.token_hex(8)
+    told = separator.join(notifications) if notifications else None
+    return sql.statement("job_insert_alike", **parameters, **joined, separator=separator, notifications=told)
 
 
 def decode_new_job(params: InsertParams, row: Sequence[Any]) -> JobRow:

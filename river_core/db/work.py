@@ -16,6 +16,7 @@ from river_core.outcome import StateChange
 
 Row = Sequence[Any]
 
+_COMPACT = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _CLAIM_ORDER = attrgetter("priority", "scheduled_at", "id")
 
 ANY_ATTEMPTS = -(2**62)
@@ -129,7 +130,7 @@ def _metadata(sql: Sql, changes: Sequence[AttemptChange]) -> str | None:
 
 
 def _encoded(value: Any) -> str:
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return _COMPACT.encode(value)
 
 
 def job_set_state_if_running_many(

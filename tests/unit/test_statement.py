@@ -29,6 +29,7 @@ OF_ONE_DIALECT = (
     "notification_",
     "copy_",
     "job_insert_plain",
+    "job_insert_alike",
     "client_lock_",
     "held_client_locks",
     "job_next_due",

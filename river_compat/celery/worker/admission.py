@@ -134,8 +134,8 @@ def _found(pattern: re.Pattern[str], row: JobRow) -> str:
     match = pattern.search(row.encoded_args)
     if match is None:
         return ""
-    text: str = json.loads(f'"{match[1]}"')
-    return text
+    text: str = match[1]
+    return text if "\\" not in text else str(json.loads(f'"{text}"'))
 
 
 def _decoded(row: JobRow) -> TaskCall | None:

@@ -116,6 +116,43 @@ RETURNING /* INCLUDE: job_columns */,
 RETURNING /* INCLUDE: job_new_columns */,
     /* INCLUDE: job_insert_notify_many */;
 
+-- name: job_insert_alike
+-- Inserts jobs that differ in their arguments alone, and gives their ids in order: what is the same for all is sent
+-- once, and nothing but the id is read back. Otherwise as job_insert_many_plain.
+INSERT INTO /* TEMPLATE: schema */river_job (
+    args, kind, max_attempts, metadata, priority, queue, scheduled_at, state
+)
+SELECT
+    job.args::jsonb,
+    @kind::text,
+    @max_attempts::integer,
+    @metadata::text::jsonb,
+    @priority::integer,
+    @queue::text,
+    coalesce(@scheduled_at::text::timestamptz, now()),
+    @state::text::/* TEMPLATE: schema */river_job_state
+FROM unnest(string_to_array(@args::text, @separator::text)) WITH ORDINALITY AS job (args, position)
+ORDER BY job.position
+RETURNING river_job.id,
+    /* INCLUDE: job_insert_notify_many */;
+
+-- name: job_insert_alike_one
+-- The same for one job.
+INSERT INTO /* TEMPLATE: schema */river_job (
+    args, kind, max_attempts, metadata, priority, queue, scheduled_at, state
+) VALUES (
+    @args::text::jsonb,
+    @kind::text,
+    @max_attempts::integer,
+    @metadata::text::jsonb,
+    @priority::integer,
+    @queue::text,
+    coalesce(@scheduled_at::text::timestamptz, now()),
+    @state::text::/* TEMPLATE: schema */river_job_state
+)
+RETURNING river_job.id,
+    /* INCLUDE: job_insert_notify */;
+
 -- name: copy_jobs
 -- Reads jobs at the time of the transaction (River: JobInsertFastManyCopyFrom).
 COPY /* TEMPLATE: schema */river_job (

@@ -1,7 +1,7 @@
 """What a keeper and its child say to each other: pickled tuples over a socket, each with its length first.
 
-Both ends are the same program; rows go as tuples and plain successes as four values, since pickling the
-objects takes several times as long.
+Both ends are the same program; rows go as tuples and plain successes as four values, times as seconds, since
+pickling the objects takes several times as long.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import pickle
 import struct
 from collections.abc import Iterator
 from dataclasses import fields
+from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
@@ -69,22 +70,29 @@ class Frames:
 
 def pack_completion(completion: Completion) -> tuple[Any, ...]:
     """Return a completion without its row, which the worker has."""
-    change = completion.change
-    if type(completion) is Completion and change.state is JobState.COMPLETED and change.is_plain:
-        return PLAIN, change.finalized_at, change.metadata, completion.ran
+    change, ran = completion.change, completion.ran
+    if ran is not None and _is_plain(completion) and change.finalized_at is ran[1]:
+        return PLAIN, change.metadata, ran[0].timestamp(), ran[1].timestamp()
     kind = _CLASSES.index(type(completion))
     snapshot = completion.snapshot if isinstance(completion, CompletedInTx) else None
-    return 1 + kind, change, str(completion.decided), completion.ran, snapshot
+    return 1 + kind, change, str(completion.decided), ran, snapshot
+
+
+def _is_plain(completion: Completion) -> bool:
+    change, ran = completion.change, completion.ran or ()
+    is_success = type(completion) is Completion and change.state is JobState.COMPLETED and change.is_plain
+    return is_success and all(time.tzinfo is UTC for time in ran)
 
 
 def unpack_completion(row: JobRow, values: tuple[Any, ...], receipt: WriteReceipt | None) -> Completion:
     """Return the completion of a row, as the child made it."""
     if values[0] == PLAIN:
-        _, finalized_at, metadata, ran = values
-        change = StateChange(JobState.COMPLETED, finalized_at=finalized_at, metadata=metadata)
+        _, metadata, began, ended = values
+        ran = datetime.fromtimestamp(began, UTC), datetime.fromtimestamp(ended, UTC)
+        change = StateChange(JobState.COMPLETED, finalized_at=ran[1], metadata=metadata)
         return Completion(row, change, EventKind.JOB_COMPLETED, ran, receipt)
-    number, change, decided, ran, snapshot = values
+    number, change, decided, times, snapshot = values
     kind = _CLASSES[number - 1]
     if kind is CompletedInTx:
-        return CompletedInTx(row, change, EventKind(decided), ran, receipt, snapshot)
-    return kind(row, change, EventKind(decided), ran, receipt)
+        return CompletedInTx(row, change, EventKind(decided), times, receipt, snapshot)
+    return kind(row, change, EventKind(decided), times, receipt)

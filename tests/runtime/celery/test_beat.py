@@ -214,7 +214,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> Iterator[None
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(Client, "insert_params", insert)
+        patch.setattr(Client, "insert_for_ids", insert)
         yield
 
 
