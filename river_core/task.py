@@ -71,7 +71,13 @@ class TxCompletion(Protocol):
 class Host(Protocol):
     """What runs a job just now; see the methods of `Job` that pass on to it."""
 
-    def limit_time(self, soft: float | None, hard: float | None, error: type[BaseException]) -> None:
+    def limit_time(
+        self,
+        soft: float | None,
+        hard: float | None,
+        error: type[BaseException],
+        told: Callable[[], object] | None = None,
+    ) -> None:
         """Bound the attempt from now on; None is no limit."""
         ...
 
@@ -197,15 +203,22 @@ class Job:
         """
         self.use_powers().after_write.append(callback)
 
-    def limit_time(self, soft: float | None, hard: float | None, error: type[BaseException]) -> None:
+    def limit_time(
+        self,
+        soft: float | None,
+        hard: float | None,
+        error: type[BaseException],
+        told: Callable[[], object] | None = None,
+    ) -> None:
         """Raise `error` in the task after `soft` seconds from now, and end the attempt after `hard`.
 
         None is no limit, both lift what was set. A child process is killed at its hard limit; a thread
         cannot be: its outcome is recorded, and another thread takes its place. What is recorded is
-        `Task.lost`. Only while the task runs in a worker.
+        `Task.lost`. `told` is called by another thread when `error` has been raised. Only while the task
+        runs in a worker.
         """
         if self.host is not None:
-            self.host.limit_time(soft, hard, error)
+            self.host.limit_time(soft, hard, error, told)
 
     def renew_process(self) -> None:
         """Ask that the child process which runs this job is replaced after it; a thread is not."""

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from river_compat.celery import signals
+from river_compat.celery import signals, worker_telling
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
@@ -33,6 +33,7 @@ class ChildProcess:
 
     def started(self, number: int) -> None:
         """Make the application the current one of the child, and tell who prepares children."""
+        worker_telling.leave_to_parent()
         self._app.set_current()
         self._app.loader.init_worker_process()
         signals.worker_process_init.send(sender=self._hostname)

@@ -49,11 +49,15 @@ class WorkerOptions:
 
 
 def build_worker(
-    app: Celery, options: WorkerOptions | None = None, imported: Callable[[], object] | None = None
+    app: Celery,
+    options: WorkerOptions | None = None,
+    imported: Callable[[], object] | None = None,
+    in_child: Callable[[Celery], object] | None = None,
 ) -> Worker:
     """Import the application's task modules and return a worker for its queues, not started.
 
-    `imported` is called between the two, and may still change settings.
+    `imported` is called between the two, and may still change settings; `in_child`, which must be
+    picklable, at the same place in child processes that import the application anew.
 
     The worker shares the application's driver; `app.close()` closes it. Raises UnsupportedFeature for
     a pool that does not exist here, ImproperlyConfigured for wrong values.
@@ -70,27 +74,29 @@ def build_worker(
         imported()
     limits = time_limits(app, options)
     hostname = default_nodename(options.hostname)
+    runner = CeleryRunner(app, limits)
     plan = WorkerPlan(
         queues=worked_queues(app, options),
         slots=_slots(app, options, pool, autoscale),
         id=hostname,
         main_thread=pool == SOLO,
-        processes=_processes(app, options, pool, autoscale),
+        processes=_processes(app, options, pool, autoscale, in_child),
         refresh_attempts_after=app.conf.river_refresh_attempts_after,
         abandon_without_lock=_ends_tasks_without_lock(app),
         poll_only=options.poll_only or bool(app.conf.river_poll_only),
         plugins=app.conf.river_plugins,
-        companions=(_remote_control(app, hostname, pool),),
+        companions=(_remote_control(app, hostname, pool, runner),),
         kept=kept_results(app.conf),
     )
-    return build_river_worker(app.runtime.driver, {FRAMEWORK: CeleryRunner(app, limits)}, plan)
+    return build_river_worker(app.runtime.driver, {FRAMEWORK: runner}, plan)
 
 
-def _remote_control(app: Celery, hostname: str, pool: str) -> Companion:
-    from river_compat.celery.worker.commands import stop_process  # celery.worker needs this module
+def _remote_control(app: Celery, hostname: str, pool: str, runner: CeleryRunner) -> Companion:
+    from river_compat.celery.worker.announcing import Announcing  # celery.worker needs this module
+    from river_compat.celery.worker.commands import stop_process
     from river_compat.celery.worker.remote import RemoteControl
 
-    return RemoteControl(app, hostname, pool, stop_process)
+    return RemoteControl(app, hostname, pool, stop_process, Announcing(runner, pool == PREFORK))
 
 
 def _ends_tasks_without_lock(app: Celery) -> bool:
@@ -127,13 +133,14 @@ def _slots(app: Celery, options: WorkerOptions, pool: str, autoscale: Autoscale 
 
 
 def _processes(
-    app: Celery, options: WorkerOptions, pool: str, autoscale: Autoscale | None
+    app: Celery,
+    options: WorkerOptions,
+    pool: str,
+    autoscale: Autoscale | None,
+    in_child: Callable[[Celery], object] | None,
 ) -> ProcessConfig | None:
     if pool == PREFORK:
-        least = None if autoscale is None else autoscale.least
-        return process_config(
-            app, options.max_tasks_per_child, options.max_memory_per_child, least, options.hostname
-        )
+        return process_config(app, options, None if autoscale is None else autoscale.least, in_child)
     asked = (
         options.max_tasks_per_child or app.conf.worker_max_tasks_per_child,
         options.max_memory_per_child or app.conf.worker_max_memory_per_child,

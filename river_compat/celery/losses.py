@@ -16,6 +16,7 @@ from river_compat.celery.exceptions import TimeLimitExceeded, WorkerLostError
 from river_compat.celery.fixups import around_task
 from river_compat.celery.successor import Successor
 from river_compat.celery.telling import Run, tell_failure
+from river_compat.celery.time_limits import shown
 from river_compat.python_task import failure
 from river_compat.results import EXCEPTION, OUTCOME, RETRY_ID, TaskOutcome, exception_metadata
 from river_core import clock
@@ -49,7 +50,7 @@ Ended = tuple[Outcome, Exception]
 
 
 def _over_time(task: Task[..., Any], request: Context, row: JobRow, loss: TimeLimitReached) -> Ended:
-    seconds: float = int(loss.seconds) if loss.seconds == int(loss.seconds) else loss.seconds
+    seconds = shown(loss.seconds)
     logger.error("Hard time limit (%ss) exceeded for %s[%s]", seconds, task.name, request.id)
     error = TimeLimitExceeded(seconds)
     acknowledged = task.acks_on_timeout

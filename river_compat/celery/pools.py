@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from river_compat.celery import child_process
+from river_compat.celery import child_process, spawned
 from river_compat.celery.exceptions import ImproperlyConfigured, SoftTimeLimitExceeded, unsupported
 from river_compat.celery.worker_life import default_hostname
 from river_core import ProcessConfig
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
+    from river_compat.celery.command import WorkerOptions
 
 PREFORK = "prefork"
 THREADS = "threads"
@@ -57,16 +60,17 @@ class Autoscale:
 
 
 def process_config(
-    app: Celery,
-    max_tasks: int | None,
-    max_memory: int | None,
-    least: int | None,
-    hostname: str | None = None,
+    app: Celery, options: WorkerOptions, least: int | None, in_child: Callable[[Celery], object] | None
 ) -> ProcessConfig:
-    """Return how the children of the prefork pool are made; None leaves a number to the settings."""
-    conf = app.conf
-    children = child_process.ChildProcess(app, hostname or default_hostname())
+    """Return how the children of the prefork pool are made; raises ImproperlyConfigured."""
+    conf, method = app.conf, spawned.start_method(app)
+    max_tasks, max_memory = options.max_tasks_per_child, options.max_memory_per_child
+    children = child_process.ChildProcess(app, options.hostname or default_hostname())
+    may_spawn = method == spawned.SPAWN or (method is None and sys.platform == "darwin")
     return ProcessConfig(
+        start_method=method,
+        build=spawned.SpawnedWorker.of(app, options, in_child) if may_spawn else None,
+        child_name="SpawnPoolWorker" if may_spawn else "ForkPoolWorker",
         min_size=least,
         max_jobs_per_child=_positive(
             "worker_max_tasks_per_child", max_tasks, conf.worker_max_tasks_per_child

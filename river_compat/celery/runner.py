@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -120,15 +120,25 @@ class CeleryRunner:
             logger.error("task %s[%s] cannot be read and is discarded: %s", call.name, call.id, error)
             worker_telling.tell_rejected(self, job.row, error)
             return failure(error)
-        worker_telling.tell_received(self, tracer.task, request)
         if expired:
             return _expired(call, tracer.task, request, job)
+        worker_telling.tell_received(self, tracer.task, request)
         if received_logger.isEnabledFor(logging.INFO):
             _log_received(request, tracer.task)
         if not self._fixups:
             return self._run(tracer, request, job, ignored)
         with around_task(self._fixups):
             return self._run(tracer, request, job, ignored)
+
+    def request_of(self, call: TaskCall, row: JobRow) -> tuple[Task[..., Any], WorkerContext]:
+        """Return the task of a call and its request; raises CallNotRunnable, and what decoding raises."""
+        task = self._tracer(call).task
+        return task, WorkerContext(call, row, *self._arguments(call, row))
+
+    @property
+    def fixups(self) -> Sequence[Any]:
+        """What is around each task, and around those who are told of one."""
+        return self._fixups
 
     def _tracer(self, call: TaskCall) -> Traced:
         task = self._tasks.get(call.name)
@@ -296,8 +306,13 @@ def _claimed_at(job: Job) -> datetime:
 
 
 def _expired(call: TaskCall, task: Task[..., Any], request: WorkerContext, job: Job) -> Cancelled:
-    if signals.task_revoked.receivers:
+    if signals.task_revoked.receivers and not worker_telling.is_left_to_parent():
         job.after_write(lambda _: worker_telling.tell_revoked(task, request, expired=True))
+    return expired_outcome(call)
+
+
+def expired_outcome(call: TaskCall) -> Cancelled:
+    """Return, and log, the end of a call that came too late."""
     logger.info("task %s[%s] expired and is discarded", call.name, call.id)
     return Cancelled("the task expired before it was run", {OUTCOME: TaskOutcome.EXPIRED.value})
 

@@ -1,7 +1,7 @@
 """Who hears of a run, and in which order: handlers of the task, receivers of signals, the log.
 
 Celery tells once the outcome is stored. In a worker that is after the commit, so a slot waits for it, but
-only where somebody is there to be told.
+only where somebody is there to be told of the outcome.
 """
 
 from __future__ import annotations
@@ -72,14 +72,16 @@ class Teller:
         self._after_return = task.after_return if overrides(task, "after_return") else None
 
     def is_heard(self, ending: Ending) -> bool:
-        """Whether any handler or receiver is to be told of this ending."""
+        """Whether a handler or receiver is to be told of this ending once it is written.
+
+        Receivers of `task_postrun` alone do not count: they hear that the run is over, which it is now.
+        """
         state = ending.state
         signal = _SIGNALS.get(state)
         return (
             state in self._handlers
             or (self._after_return is not None and state in _RETURNS)
             or (signal is not None and bool(signal.receivers))
-            or bool(signals.task_postrun.receivers)
         )
 
     def tell(self, run: Run, ending: Ending) -> None:

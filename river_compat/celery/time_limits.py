@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery.exceptions import ImproperlyConfigured, SoftTimeLimitExceeded
@@ -56,7 +57,17 @@ class TimeLimits:
                 limits.hard,
             )
             soft = None
-        job.limit_time(soft, limits.hard, SoftTimeLimitExceeded)
+        told = None if soft is None else partial(_tell, soft, task.name, request.id)
+        job.limit_time(soft, limits.hard, SoftTimeLimitExceeded, told)
+
+
+def _tell(seconds: float, name: str, task_id: str) -> None:
+    logger.warning("Soft time limit (%ss) exceeded for %s[%s]", shown(seconds), name, task_id)
+
+
+def shown(seconds: float) -> float:
+    """Return a limit as log lines and errors name it: whole seconds without a fraction."""
+    return int(seconds) if seconds == int(seconds) else seconds
 
 
 def _own(of_call: Sequence[Any], of_task: Sequence[Any]) -> list[Any]:

@@ -1,6 +1,6 @@
 """Signals about calls that a worker has before, or instead of, running their task.
 
-They are sent by the process that runs tasks. Their sender is the application's runner, where Celery's is its
+They are sent by the worker's main process. Their sender is the application's runner, where Celery's is its
 consumer, and `message` is the row.
 """
 
@@ -17,6 +17,20 @@ if TYPE_CHECKING:
     from river_compat.celery.app.task import Task
     from river_compat.celery.request import Context
     from river_compat.envelope import TaskCall
+
+
+class _Process:
+    left_to_parent = False
+
+
+def leave_to_parent() -> None:
+    """Tell nothing in this process, a child: the worker's main process does."""
+    _Process.left_to_parent = True
+
+
+def is_left_to_parent() -> bool:
+    """Whether this process is a child that tells nothing."""
+    return _Process.left_to_parent
 
 
 class ReceivedRequest:
@@ -56,7 +70,7 @@ class ReceivedRequest:
 
 def tell_received(sender: Any, task: Task[..., Any], context: Context) -> None:
     """Send `task_received`."""
-    if signals.task_received.receivers:
+    if signals.task_received.receivers and not _Process.left_to_parent:
         signals.task_received.send(sender, request=ReceivedRequest(task, context))
 
 
@@ -77,12 +91,12 @@ def tell_revoked(
 
 def tell_unknown(sender: Any, call: TaskCall, row: JobRow) -> None:
     """Send `task_unknown` for a row whose task is not registered, at the first look at it."""
-    if signals.task_unknown.receivers and not snooze_count(row):
+    if signals.task_unknown.receivers and not _Process.left_to_parent and not snooze_count(row):
         error = NotRegistered(call.name)
         signals.task_unknown.send(sender, message=row, exc=error, name=call.name, id=call.id)
 
 
 def tell_rejected(sender: Any, row: JobRow, error: BaseException) -> None:
     """Send `task_rejected` for a row that holds no call that can be read."""
-    if signals.task_rejected.receivers:
+    if signals.task_rejected.receivers and not _Process.left_to_parent:
         signals.task_rejected.send(sender, message=row, exc=error)

@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -138,9 +139,12 @@ def worker(
         life.begin()
         configure_logging(app, life.hostname, loglevel, logfile, log_format)
 
+    in_child = partial(
+        prepare_child, hostname=life.hostname, level_name=loglevel, logfile=logfile, log_format=log_format
+    )
     try:
         app.config_from_cmdline(settings, namespace="worker")
-        built = build_worker(app, WorkerOptions(hostname=name, **options), imported)
+        built = build_worker(app, WorkerOptions(hostname=name, **options), imported, in_child)
     except ImproperlyConfigured as error:
         raise click.UsageError(str(error)) from error
     life.set_up(built.config.processes is not None)
@@ -167,12 +171,25 @@ def worker(
             app.close()
 
 
-@contextmanager
-def redirected_output(app: Celery) -> Iterator[None]:
+def prepare_child(
+    app: Celery, *, hostname: str, level_name: str, logfile: Path | None, log_format: str
+) -> None:
+    """Log in a child process that was not forked as the worker does."""
+    configure_logging(app, hostname, level_name, logfile, log_format)
+    redirect_output(app)
+
+
+def redirect_output(app: Celery) -> None:
     """Log what is written to standard output and error, where the settings say so and logging is ours."""
-    before = sys.stdout, sys.stderr
     if app.conf.worker_redirect_stdouts and not signals.setup_logging.receivers:
         app.log.redirect_stdouts(app.conf.worker_redirect_stdouts_level)
+
+
+@contextmanager
+def redirected_output(app: Celery) -> Iterator[None]:
+    """Do so while the block runs."""
+    before = sys.stdout, sys.stderr
+    redirect_output(app)
     try:
         yield
     finally:

@@ -40,7 +40,7 @@ from river_core.worker.orphans import OrphanWatch
 from river_core.worker.outcome_writer import OutcomeWriter
 from river_core.worker.processes.config import ProcessConfig
 from river_core.worker.processes.slots import ProcessSlots
-from river_core.worker.processes.stage import Stage
+from river_core.worker.processes.starting import Starter
 from river_core.worker.producer import Gate, Producer, QueueConfig
 from river_core.worker.producers import Producers
 from river_core.worker.recovery import Recovery
@@ -67,7 +67,7 @@ class Context:
     written: Written
     periodic_jobs: PeriodicJobs
     queues: Mapping[str, QueueConfig]
-    stage: Stage | None = None
+    stage: Starter | None = None
     """What forks the children, where jobs run in processes."""
     database_clock: DatabaseClock | None = None
     """What lets this process follow the database's clock, unless a test set one."""
@@ -351,7 +351,7 @@ def _slots_maker(context: Context, parts: Parts) -> Callable[[str, int], ThreadS
 
 
 def _process_slots_maker(
-    context: Context, parts: Parts, stage: Stage, config: ProcessConfig
+    context: Context, parts: Parts, stage: Starter, config: ProcessConfig
 ) -> Callable[[str, int], ThreadSlots]:
     def make(name: str, size: int) -> ThreadSlots:
         return ProcessSlots(

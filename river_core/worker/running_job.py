@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,7 @@ class Limits:
     hard: float | None
     hard_seconds: float
     error: type[BaseException]
+    when_told: Callable[[], object] | None = None
     told: bool = False
 
 
@@ -122,14 +123,24 @@ class RunningJob:
             job.host = None
             self.limits = None
 
-    def limit_time(self, soft: float | None, hard: float | None, error: type[BaseException]) -> None:
+    def limit_time(
+        self,
+        soft: float | None,
+        hard: float | None,
+        error: type[BaseException],
+        told: Callable[[], object] | None = None,
+    ) -> None:
         """Bound the attempt from now on."""
         now = time.monotonic()
         if soft is None and hard is None:
             self.limits = None
             return
         self.limits = Limits(
-            None if soft is None else now + soft, None if hard is None else now + hard, hard or 0.0, error
+            None if soft is None else now + soft,
+            None if hard is None else now + hard,
+            hard or 0.0,
+            error,
+            told,
         )
 
     def renew_process(self) -> None:
@@ -153,10 +164,17 @@ class RunningJob:
         if limits.told or limits.soft is None or limits.soft > now:
             return False
         limits.told = True
+        if not self._warned(limits.error):
+            return False
+        if limits.when_told is not None:
+            limits.when_told()
+        return True
+
+    def _warned(self, error: type[BaseException]) -> bool:
         if self._flight is not None:
-            return self._flight.cancel(limits.error)
+            return self._flight.cancel(error)
         with self._lock:
-            return self._interruptible and self._raise(limits.error)
+            return self._interruptible and self._raise(error)
 
     def runs_here(self) -> bool:
         """Return whether the task, or its coroutine, is who asks."""

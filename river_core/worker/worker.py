@@ -32,7 +32,7 @@ from river_core.worker.jobs_here import JobHere
 from river_core.worker.main_thread import MainThreadSlots
 from river_core.worker.parts import Context, Parts
 from river_core.worker.processes.launch import launch
-from river_core.worker.processes.stage import Stage
+from river_core.worker.processes.starting import Starter
 from river_core.worker.producer import MAX_WORKERS
 from river_core.worker.queue_calls import QueueCalls
 
@@ -68,7 +68,7 @@ class Worker(QueueCalls):
         """Whether a stop had to interrupt or give back jobs, or could not write what they did."""
         self._stop_lock = threading.Lock()
         self._parts: Parts | None = None
-        self._stage: Stage | None = None
+        self._stage: Starter | None = None
         for companion in config.companions:
             companion.worker = self
 

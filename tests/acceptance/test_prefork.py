@@ -238,6 +238,41 @@ def test_prefork_is_the_default(site: Site) -> None:
     assert "prefork, 2 at once" in process.log.read_text()
 
 
+def test_spawned_children_run_limit_recycle_and_die_alone(postgres_site: Site) -> None:
+    """Rows 15.2, 15.5. Fresh interpreters, which import the application, are children like forked ones."""
+    site = postgres_site
+    site.send("polite.delay()", "stubborn.delay()", "die_once.delay('a')", "[pid.delay() for _ in range(7)]")
+    options = ("-c", "2", "--max-tasks-per-child", "3", "worker.pool_start_method=spawn")
+    with site.worker(*options) as process:
+        rows = site.ended()
+        site.send("hold.delay('b')")
+        [child] = site.pids("b")
+        site.release("b")
+        site.ended()
+        process.signal(signal.SIGTERM)
+        assert process.exit_code() == 0
+    assert not is_alive(child)
+    assert rows == [("completed", 1), *[("discarded", 1)] * 2, *[("completed", 1)] * 7]
+    polite, stubborn, died, *others = [metadata for metadata, _ in site.results()]
+    assert polite["output"] == "cleaned up"
+    kinds = [metadata["python_task_exception"]["exc_type"] for metadata in (stubborn, died)]
+    assert kinds == ["TimeLimitExceeded", "WorkerLostError"]
+    runs = Counter(metadata["output"] for metadata in others[:7])
+    assert max(runs.values()) <= 3
+    assert process.process.pid not in runs
+    assert "SpawnPoolWorker-" in process.log.read_text()
+
+
+def test_spawned_children_end_with_a_worker_that_is_killed(postgres_site: Site) -> None:
+    """Rows 15.2, 11.2. Otherwise the task would go on beside its next run."""
+    postgres_site.send("hold.delay('a')")
+    with postgres_site.worker("-c", "1", "worker.pool_start_method=spawn") as process:
+        [child] = postgres_site.pids("a")
+        process.signal(signal.SIGKILL)
+        process.exit_code()
+        wait_for(lambda: not is_alive(child), "the end of the child")
+
+
 def test_a_child_that_dies_costs_its_own_task(site: Site) -> None:
     """Open case O02. Row 11.4. It runs again, and others once; the worker goes on."""
     site.send("die.delay('a')", "[pid.delay() for _ in range(20)]")
@@ -299,8 +334,9 @@ def test_exits_and_memory_errors_of_tasks_are_failures(site: Site) -> None:
 def test_a_soft_limit_can_be_caught(site: Site) -> None:
     """Row 10.1. It ends a sleep; the task returns a value."""
     site.send("polite.delay()")
-    with site.worker("-c", "1"):
+    with site.worker("-c", "1") as process:
         assert site.ended() == [("completed", 1)]
+        assert process.logged("Soft time limit (0.3s) exceeded for tasks.polite[")
     assert site.results()[0][0]["output"] == "cleaned up"
 
 

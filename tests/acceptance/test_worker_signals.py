@@ -42,7 +42,7 @@ def listen(name):
     getattr(signals, name).connect(receiver, weak=False)
 
 
-for name in NAMES:
+for name in (*NAMES, "task_revoked", "task_unknown", "task_rejected"):
     listen(name)
 
 
@@ -98,7 +98,7 @@ def test_the_life_of_a_worker(tmp_path: Path, pool: str) -> None:
     order = [str(line[1]) for line in lines]
     main = next(line[0] for line in lines if line[1] == "worker_ready")
     children = {str(line[1]) for line in lines if line[0] != main}
-    of_processes = {"worker_process_init", "worker_process_shutdown", *TASK}
+    of_processes = {"worker_process_init", "worker_process_shutdown", *TASK[1:]}
     assert order[: len(BEFORE)] == BEFORE
     assert [name for name in order if name in TASK] == TASK
     assert order[-1] == "worker_shutdown"
@@ -118,3 +118,39 @@ def test_the_life_of_a_worker(tmp_path: Path, pool: str) -> None:
     assert told == {"sig": "SIGTERM", "how": "Warm", "exitcode": 0}
     [printed] = [line for line in process.log.read_text().splitlines() if "printed in a task" in line]
     assert ": WARNING/" in printed
+
+
+NOT_RUN = ("task_revoked", "task_unknown", "task_rejected")
+CALLS = """
+from tasks import app, work
+from river_core import EncodedArgs
+
+work.apply_async(expires=0.001)
+app.send_task("nobody.knows")
+fields = '"content_type": "application/json", "content_encoding": "utf-8", "body": "[1]"'
+task = '{"id": "x", "framework": "celery", "name": "tasks.work", %s}' % fields
+app.runtime.client.insert(EncodedArgs("python_task", '{"version": 1, "task": %s}' % task), queue="celery")
+app.runtime.client.insert(EncodedArgs("python_task", '{"version": 1}'), queue="celery")
+"""
+
+
+@pytest.mark.parametrize("pool", ["prefork", "threads"])
+def test_what_never_runs_is_told_by_the_main_process(tmp_path: Path, pool: str) -> None:
+    """Rows 13.8, 13.10. As in Celery; nothing is received of what is not to run."""
+    env = {"RIVER_DATABASE_URL": "sqlite:///life.db"}
+    (tmp_path / "tasks.py").write_text(TASKS)
+    assert run("migrate", "up", cwd=tmp_path, env=env).code == 0
+    run_program([sys.executable, "-c", CALLS], cwd=tmp_path, env=environment(env), check=True)
+    with worker(tmp_path, "-P", pool, "-c", "1", env=env) as process:
+        expected = sorted([*NOT_RUN, *(["task_rejected"] if pool == "prefork" else [])])
+
+        def told() -> bool:
+            return sorted(name for name in names(tmp_path) if name in NOT_RUN) == expected
+
+        wait_for(told, f"{expected}")
+        process.signal(signal.SIGTERM)
+        assert process.exit_code() == 0
+    lines = heard(tmp_path)
+    main = next(line[0] for line in lines if line[1] == "worker_ready")
+    assert {line[0] for line in lines if line[1] in NOT_RUN} == {main}
+    assert not {"task_received", "task_prerun"} & {str(line[1]) for line in lines}

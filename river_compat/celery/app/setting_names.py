@@ -242,8 +242,7 @@ REFUSED: dict[str, Refusal] = {
     "task_queues": Refusal(_gets_copies, "a row has one queue; send the task once for each queue"),
     "task_serializer": Refusal(lambda value: value == "auth", "signed messages do not exist; use 'json'"),
     "worker_pool_start_method": Refusal(
-        lambda value: value not in ("fork", None),
-        "children are forked by a process without threads or connections; remove the setting",
+        lambda value: value not in ("fork", "spawn", None), "use 'fork' or 'spawn'"
     ),
     "worker_direct": Refusal(
         _given, "a row belongs to no worker; give each worker a queue of its own with -Q"

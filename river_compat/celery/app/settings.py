@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
 from river_compat.celery.app.config_source import read_source, refuse_mixture
@@ -185,6 +186,11 @@ class Settings(MutableMapping[str, Any]):
         if self._name_of(key) not in self._explicit:
             self[key] = default
         return self._explicit[self._name_of(key)]
+
+    @property
+    def explicit(self) -> Mapping[str, Any]:
+        """What code has set, by name: not what a configuration object says."""
+        return MappingProxyType(self._explicit)
 
     def clear(self) -> None:
         """Forget what the code has set."""

@@ -19,6 +19,7 @@ from river_compat.celery.remote_names import RATE
 from river_compat.celery.revoking import revoked_outcome
 from river_compat.celery.time_limits import LIMITS
 from river_compat.celery.utils.time import rate
+from river_compat.celery.worker.announcing import Announcing
 from river_compat.celery.worker.state import WorkerState
 from river_compat.envelope import KIND, TaskCall
 from river_compat.errors import CompatError
@@ -45,8 +46,11 @@ Reserve = Callable[[str, int, float], tuple[float, float]]
 class Admission:
     """Asked with the rows of every claim of one worker."""
 
-    def __init__(self, app: Any, state: WorkerState, driver: Driver) -> None:
+    def __init__(
+        self, app: Any, state: WorkerState, driver: Driver, announcing: Announcing | None = None
+    ) -> None:
         """Read the limits of the tasks; raises ImproperlyConfigured for what is no rate."""
+        self._announcing = announcing
         self._state = state
         self._rates = {} if app.conf.worker_disable_rate_limits else _rates(app)
         self._disabled = bool(app.conf.worker_disable_rate_limits)
@@ -74,13 +78,30 @@ class Admission:
             if self._state.has_revoked and self._state.is_revoked(_found(_ID, row)):
                 logger.info("Discarding revoked task: %s[%s]", name, _found(_ID, row))
                 refused.append((row, revoked_outcome(row)))
+                if self._announcing is not None:
+                    self._announcing.revoked(row)
             elif self.rate_of(name):
                 limited[name].append(row)
             else:
                 admitted.append(self._taken(name, row))
         for name, waiting in limited.items():
             self._space(name, waiting, admitted, refused)
+        if self._announcing is not None and self._announcing.is_heard:
+            admitted = self._announced(self._announcing, admitted, refused)
         return admitted, refused
+
+    def _announced(
+        self, announcing: Announcing, rows: Sequence[JobRow], refused: list[tuple[JobRow, Outcome]]
+    ) -> list[JobRow]:
+        """Tell of rows that are about to run; return those that have not expired."""
+        remaining = []
+        for row in rows:
+            outcome = announcing.verdict(row) if row.kind == KIND else None
+            if outcome is None:
+                remaining.append(row)
+            else:
+                refused.append((row, outcome))
+        return remaining
 
     def _taken(self, name: str, row: JobRow) -> JobRow:
         self._state.total[name] += 1

@@ -17,6 +17,7 @@ from river_compat.celery.app.inspecting import matches
 from river_compat.celery.app.mailbox import answer
 from river_compat.celery.remote_names import LIMITS, REVOKED, TOPIC, requests
 from river_compat.celery.worker.admission import Admission
+from river_compat.celery.worker.announcing import Announcing
 from river_compat.celery.worker.control import Panel
 from river_compat.celery.worker.state import WorkerState
 from river_core import Admitted, Companion, JobRow, QueueConfig, Worker
@@ -67,8 +68,15 @@ class ControlState:
 class RemoteControl(Companion):
     """Runs beside one worker of an application."""
 
-    def __init__(self, app: Any, hostname: str, pool: str, shut_down: Callable[[], None]) -> None:
-        """Answer under a name; `shut_down` stops the worker."""
+    def __init__(
+        self,
+        app: Any,
+        hostname: str,
+        pool: str,
+        shut_down: Callable[[], None],
+        announcing: Announcing | None = None,
+    ) -> None:
+        """Answer under a name; `shut_down` stops the worker, `announcing` tells of claimed rows."""
         super().__init__("river-remote-control")
         self._app = app
         self.hostname = hostname
@@ -77,7 +85,7 @@ class RemoteControl(Companion):
         self._pool = pool
         self._driver = app.runtime.driver
         self._standing = StandingRows(self._driver)
-        self._admission = Admission(app, self.facts, self._driver)
+        self._admission = Admission(app, self.facts, self._driver, announcing)
         self._enabled = bool(app.conf.worker_enable_remote_control)
         self._namespace = str(app.conf.get("control_exchange", "celery"))
         self._prefix = requests(self._namespace)

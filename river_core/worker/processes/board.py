@@ -13,6 +13,7 @@ import time
 
 MAX_CHILDREN = 4096
 FIELDS = 4
+BYTES = MAX_CHILDREN * FIELDS * 8
 SETTLE_SECONDS = 0.001
 GENERATION, STARTED, DONE, TERMINATED = range(FIELDS)
 
@@ -22,7 +23,7 @@ class Board:
 
     def __init__(self, file: int = -1) -> None:
         """Take memory: of a file that a spawned process can open, or shared by forking alone."""
-        self._memory = mmap.mmap(file, MAX_CHILDREN * FIELDS * 8)
+        self._memory = mmap.mmap(file, BYTES)
         self._numbers = memoryview(self._memory).cast("q")
         self._free = list(range(MAX_CHILDREN - 1, -1, -1))
         self._lock = threading.Lock()

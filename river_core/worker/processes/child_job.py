@@ -29,10 +29,16 @@ class ChildJob(RunningJob):
         self._at_limits = at_limits
         self._pending: type[BaseException] | None = None
 
-    def limit_time(self, soft: float | None, hard: float | None, error: type[BaseException]) -> None:
+    def limit_time(
+        self,
+        soft: float | None,
+        hard: float | None,
+        error: type[BaseException],
+        told: Callable[[], object] | None = None,
+    ) -> None:
         """Bound the attempt; the worker kills this process at the hard limit."""
         before = self.limits
-        super().limit_time(soft, hard, error)
+        super().limit_time(soft, hard, error, told)
         if before is not None or self.limits is not None:
             self._at_limits(self)
 

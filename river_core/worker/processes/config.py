@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from river_core.errors import ConfigurationError
 
 KEEPALIVE_SECONDS = 30.0
+FORK, SPAWN = "fork", "spawn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,9 @@ class ProcessConfig:
     `soft_error` is raised in the running task when a child receives SIGUSR1. `child_started` and
     `child_stopping` are called in each child, with its number; `stage_started` in the fork stage, once, and
     `child_forking` there before each child.
+    `start_method` is `fork`, or `spawn` for children that are fresh interpreters; None is `fork`, and on
+    macOS `spawn` where `build` is given. `build`, which must be picklable, is called in a spawned child and
+    returns the worker that this one is, not started: the child has its tasks and configuration from it.
     `child_told` is called in each child, beside its task, with what `Worker.tell_children` was given.
     """
 
@@ -33,6 +38,8 @@ class ProcessConfig:
     max_memory_per_child: int | None = None
     kill_at_stop: bool = False
     soft_error: type[BaseException] | None = None
+    start_method: str | None = None
+    build: Callable[[], Any] | None = None
     child_name: str = "ForkPoolWorker"
     stage_started: Callable[[], Any] | None = None
     child_forking: Callable[[], Any] | None = None
@@ -46,3 +53,13 @@ class ProcessConfig:
             value = getattr(self, name)
             if value is not None and value < (0 if name == "min_size" else 1):
                 raise ConfigurationError(f"{name} must be a positive number or None, not {value!r}")
+        if self.start_method not in (None, FORK, SPAWN):
+            raise ConfigurationError(f"start_method is 'fork', 'spawn' or None, not {self.start_method!r}")
+        if self.start_method == SPAWN and self.build is None:
+            raise ConfigurationError("spawned children need build=, a function that returns this worker anew")
+
+    @property
+    def spawns(self) -> bool:
+        """Whether children are fresh interpreters."""
+        is_default = self.start_method is None and sys.platform == "darwin" and self.build is not None
+        return self.start_method == SPAWN or is_default

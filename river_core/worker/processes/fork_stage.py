@@ -117,7 +117,7 @@ class _ForkStage:
         except BaseException:
             logger.exception("a child process failed outside its tasks")
         finally:
-            _end_process(code)
+            end_process(code)
 
     def _reap(self) -> None:
         while self._children:
@@ -140,7 +140,7 @@ def _note(number: int, frame: FrameType | None) -> None:
     """Do nothing: it is the byte in the pipe that counts."""
 
 
-def _end_process(code: int) -> None:
+def end_process(code: int) -> None:
     """End without what the worker's process has registered for its own end."""
     try:
         logging.shutdown()

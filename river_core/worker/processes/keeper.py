@@ -18,7 +18,7 @@ from river_core.worker.completion import Completion
 from river_core.worker.processes import wire
 from river_core.worker.processes.handed import Handed, HandedJobs, Receipt
 from river_core.worker.processes.readable import wait_readable
-from river_core.worker.processes.stage import ChildProcess, Stage
+from river_core.worker.processes.starting import ChildProcess, Starter
 from river_core.worker.running_job import RunningJob
 
 CHUNK = 64
@@ -72,7 +72,7 @@ class Pool(Protocol):
 class Keeper:
     """One thread with one child after the other. What is public may be called by any thread."""
 
-    def __init__(self, name: str, pool: Pool, stage: Stage, max_jobs: int | None) -> None:
+    def __init__(self, name: str, pool: Pool, stage: Starter, max_jobs: int | None) -> None:
         """Start nothing yet; a child is replaced after `max_jobs` jobs."""
         self.leaving = False
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)

@@ -1,4 +1,4 @@
-"""Starts the fork stage of a worker, with what its children need to run the tasks."""
+"""Starts what starts the children of a worker, with what they need to run the tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from river_core.worker.executing import make_executor
 from river_core.worker.processes.board import Board
 from river_core.worker.processes.child import ChildPlan, child_main
 from river_core.worker.processes.open_sockets import warn_of_open_sockets
+from river_core.worker.processes.spawning import SpawnStage
 from river_core.worker.processes.stage import Stage
+from river_core.worker.processes.starting import Starter
 
 if TYPE_CHECKING:
     from river_core.task import Inserter, Registry
@@ -21,7 +23,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def launch(registry: Registry, config: WorkerConfig, client: Inserter, processes: ProcessConfig) -> Stage:
+def launch(registry: Registry, config: WorkerConfig, client: Inserter, processes: ProcessConfig) -> Starter:
+    """Return what starts children: for forking, a process that is forked now."""
+    if processes.spawns and processes.build is not None:
+        return SpawnStage(processes.build, processes.child_forking)
+    return _fork_stage(registry, config, client, processes)
+
+
+def _fork_stage(
+    registry: Registry, config: WorkerConfig, client: Inserter, processes: ProcessConfig
+) -> Stage:
     """Fork the stage from this process, and say what is there that should not be."""
     if threading.active_count() > 1:
         names = ", ".join(sorted(thread.name for thread in threading.enumerate())[:10])

@@ -17,7 +17,7 @@ from river_core.worker.executor import Executor
 from river_core.worker.processes import wire
 from river_core.worker.processes.config import ProcessConfig
 from river_core.worker.processes.keeper import END_SECONDS, Keeper
-from river_core.worker.processes.stage import Stage
+from river_core.worker.processes.starting import Starter
 from river_core.worker.running_job import RunningJob
 from river_core.worker.slots import ThreadSlots
 
@@ -39,7 +39,7 @@ class ProcessSlots(ThreadSlots):
         finished: Callable[[Completion], None],
         freed: Callable[[], None],
         loop: EventLoop,
-        stage: Stage,
+        stage: Starter,
         config: ProcessConfig,
         *,
         claim_ahead: bool = False,

@@ -8,35 +8,18 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from river_core.errors import RiverError
 from river_core.worker.processes import records
-from river_core.worker.processes.board import Board, Place
+from river_core.worker.processes.board import Board
 from river_core.worker.processes.fork_stage import RunChild, run_stage
 from river_core.worker.processes.parent_death import end_with_parent
 from river_core.worker.processes.records import EXITED, FAILED, FORK, FORKED, KILL, SENT, Record
+from river_core.worker.processes.starting import START_SECONDS, ChildProcess
 
-START_SECONDS = 30.0
 END_SECONDS = 5.0
 SIGNAL_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(eq=False, slots=True)
-class ChildProcess:
-    """One child: its socket, its place on the board, and how it ended."""
-
-    connection: socket.socket
-    place: Place
-    pid: int = 0
-    status: int | None = None
-    """The wait status, once the process is gone and that is known."""
-    answered: threading.Event = field(default_factory=threading.Event)
-    ended: threading.Event = field(default_factory=threading.Event)
-    signalled: threading.Event = field(default_factory=threading.Event)
-    error: int = 0
 
 
 class Stage:
@@ -103,8 +86,7 @@ class Stage:
             theirs.close()
         if not answered or child.pid == 0:
             self.forget(child)
-            why = os.strerror(child.error) if child.error else "the process that forks them is gone"
-            raise RiverError(f"no child process can be started: {why}")
+            raise child.cannot_start("the process that forks them is gone")
         return child
 
     def kill(self, child: ChildProcess, number: int = signal.SIGKILL, wait: bool = False) -> None:
@@ -155,7 +137,7 @@ class Stage:
                 gone = self._children.pop(record.first, None)
                 if gone is not None:
                     gone.status = record.second
-                    _end(gone)
+                    gone.end()
         if child is not None:
             child.answered.set()
 
@@ -168,7 +150,7 @@ class Stage:
             self._children.clear()
         for child in left:
             child.answered.set()
-            _end(child)
+            child.end()
 
     def close(self) -> None:
         """End the stage and with it every child that is left."""
@@ -181,16 +163,6 @@ class Stage:
             self._thread.join(END_SECONDS)
         self._control.close()
         _wait_for(self.pid)
-
-
-def _end(child: ChildProcess) -> None:
-    """Let the keeper read what the child has sent, and then see the end, whoever holds the socket too."""
-    child.ended.set()
-    child.signalled.set()
-    try:
-        child.connection.shutdown(socket.SHUT_RD)
-    except OSError:
-        logger.debug("the socket of process %d was closed before", child.pid)
 
 
 def _wait_for(pid: int) -> None:
