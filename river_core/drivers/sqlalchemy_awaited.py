@@ -78,12 +78,18 @@ def _begin(borrowed: Borrowed) -> None:
 
 async def adopt(raw: Any, vendor: str, own_type: str) -> tuple[AwaitedConnection, Any]:
     """Return an awaited connection and the database library's one below it; raises as `borrow` does."""
-    target = async_session(raw) if isinstance(raw, Session) and async_session(raw) is not None else raw
-    if isinstance(target, AsyncSession | AsyncConnection):
+    target = awaited_owner(raw)
+    if target is not None:
         awaited = AwaitedSession(target, vendor, own_type)
         return awaited, await awaited.library_connection()
-    borrowed = borrow(target, vendor, own_type)
+    borrowed = borrow(raw, vendor, own_type)
     return BlockingSession(borrowed), borrowed.library_connection
+
+
+def awaited_owner(raw: Any) -> AsyncSession | AsyncConnection | None:
+    """Return the async session or connection that an object is, or is the inside of; None for others."""
+    target = async_session(raw) if isinstance(raw, Session) else raw
+    return target if isinstance(target, AsyncSession | AsyncConnection) else None
 
 
 def await_inside(coroutine: Coroutine[Any, Any, object]) -> None:

@@ -12,6 +12,7 @@ from river_compat.celery.exceptions import ImproperlyConfigured
 
 if TYPE_CHECKING:
     from river_compat.celery.app.settings import Settings
+    from river_core.drivers.base import Driver
 
 VENDORS = ("postgresql", "sqlite")
 DEFAULT_ALIAS = "default"
@@ -21,6 +22,11 @@ _HERE = frozenset({"", "localhost", "127.0.0.1", "::1"})
 def is_in_use() -> bool:
     """Whether this process has Django's settings."""
     return bool(os.environ.get("DJANGO_SETTINGS_MODULE")) and find_spec("django") is not None
+
+
+def is_djangos(driver: Driver) -> bool:
+    """Whether a driver takes part in Django's transactions."""
+    return type(driver).__module__.startswith("river_core.drivers.django")
 
 
 def alias_for(conf: Settings, url: str | None) -> str | None:

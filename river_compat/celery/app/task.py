@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,6 +13,7 @@ from river_compat.celery.app.binding import Binding
 from river_compat.celery.app.composing import Composing, is_waiting
 from river_compat.celery.app.handlers import Handlers
 from river_compat.celery.app.registry import _unpickle_task_v2
+from river_compat.celery.awaited_sending import send_awaited
 from river_compat.celery.eager import apply, apply_as_sent
 from river_compat.celery.exceptions import (
     MaxRetriesExceededError,
@@ -201,12 +201,12 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
     async def aapply_async(
         self, args: Any = None, kwargs: Mapping[str, Any] | None = None, **options: Any
     ) -> AsyncResult[R]:
-        """Send the task from a coroutine, on a thread beside the event loop; takes what `apply_async` takes.
+        """Send the task from a coroutine, beside its event loop; takes what `apply_async` takes.
 
-        A transaction that is joined for synchronous code is joined; for that of an async session use
-        `river_core.AsyncClient`.
+        It joins the open transaction that `apply_async` would join, and writes at once into that of an
+        async session or connection of SQLAlchemy. Raises what `apply_async` raises.
         """
-        return await asyncio.to_thread(self.apply_async, args, kwargs, **options)
+        return await send_awaited(self, options, lambda: self.apply_async(args, kwargs, **options))
 
     async def adelay(self, *args: P.args, **kwargs: P.kwargs) -> AsyncResult[R]:
         """Send the task with these arguments from a coroutine."""
