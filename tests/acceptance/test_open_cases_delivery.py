@@ -434,3 +434,31 @@ def test_a_worker_without_the_database_ends_its_tasks_unless_told_otherwise(site
             wait_for(lambda: len(query(site.url, done)) == 2, "both ends")
             assert (site.folder / "b.started").read_text() == "x"
             assert query(site.url, done)[1] == (1,)
+
+
+# -- delayed tasks
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("count", [5_000, pytest.param(50_000, marks=pytest.mark.long)])
+def test_delayed_tasks_stay_in_the_table(site: Site, count: int) -> None:
+    """O01. A worker holds none of them in memory, and runs at once what is due."""
+    with worker(site.folder, "-c", "2", env=site.env) as process:
+        process.wait_logged("ready")
+        before = resident_kib(process.process.pid)
+        many = f"group(stamp.s(str(n)) for n in range({count})).apply_async(countdown=3600)"
+        site.send(f"from river_compat.celery import group; {many}")
+        site.send("stamp.delay('ping')")
+        wait_for((site.folder / "ping.ran").exists, "the task that is due")
+        grown = resident_kib(process.process.pid) - before
+        states = query(site.url, "SELECT state::text, count(*) FROM river_job GROUP BY 1 ORDER BY 1")
+    assert grown < 30 * 1024
+    assert states[-1] == ("scheduled", count)
+
+
+def resident_kib(pid: int) -> int:
+    """The memory of a process."""
+    line = next(
+        line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS")
+    )
+    return int(line.split()[1])

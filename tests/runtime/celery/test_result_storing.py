@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from river_compat.celery import Celery
+from river_compat.celery import Celery, chord
 from river_compat.celery.exceptions import ImproperlyConfigured, UnsupportedFeature
 from river_compat.celery.retention import kept_results
 from river_compat.expired import Kept
@@ -222,3 +222,16 @@ def test_djangos_result_store_is_warned_about() -> None:
     with pytest.warns(UserWarning, match="django_celery_results"):
         _ = app.runtime.driver
     app.close()
+
+
+@pytest.mark.parametrize("never", [0, None])
+def test_results_that_never_expire_let_chords_end(app: Celery, working: Working, never: int | None) -> None:
+    """Open case O13. 0 and None keep results; a chord ends, and its result is there after a clean-up."""
+    app.conf.result_expires = never
+    add = app.task(lambda x, y: x + y, name="add", shared=False)
+    total = app.task(sum, name="total", shared=False)
+    with working():
+        result = chord([add.s(1, 1), add.s(2, 2)], total.s(), app=app)()
+        assert result.get(timeout=20) == 6
+        app.backend.cleanup()
+        assert app.AsyncResult(result.id).get(timeout=20) == 6
