@@ -254,8 +254,8 @@ class CeleryRunner:
         return failed
 
     def _parts(self, request: WorkerContext, job: Job, ignored: bool, value: Any) -> tuple[HandOver, ...]:
-        """Return what a step of a chain hands over although its result is not kept."""
-        if not ignored or FEEDS not in job.row.encoded_metadata or request.chord is not None:
+        """Return what a step hands over although its result is not kept."""
+        if not ignored or FEEDS not in job.row.encoded_metadata:
             return ()
         text = part_text(self._settle(value))
         return tuple(Part(target, index, text) for target, index in feeds_of(job.row.metadata))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery._state import get_current_app
 from river_compat.celery.command import WorkerOptions, build_worker, pool_name
+from river_compat.celery.exceptions import UnsupportedFeature
 from river_compat.celery.pools import SOLO
+from river_compat.celery.utils.imports import reload_from_cwd
 from river_compat.celery.worker_life import WorkerLife
 
 if TYPE_CHECKING:
@@ -123,6 +126,26 @@ class WorkController:
         """Ask the same, and interrupt the running tasks: they run again elsewhere."""
         self.stop()
         self.river.stop_and_cancel()
+
+    def reload(
+        self,
+        modules: Iterable[str] | None = None,
+        reload: bool = False,
+        reloader: Callable[[Any], Any] | None = None,
+    ) -> None:
+        """Import modules, by default those with tasks, and with `reload` those anew that are imported.
+
+        Their tasks, and all that were defined since the start, are worked from then on. Raises
+        UnsupportedFeature in prefork, where children have forked: they learn nothing new.
+        """
+        if self.river.config.processes is not None:
+            raise UnsupportedFeature("worker.reload() cannot reach child processes: restart the worker")
+        for name in dict.fromkeys(self.app.loader.task_modules if modules is None else modules):
+            if name not in sys.modules:
+                self.app.loader.import_from_cwd(name)
+            elif reload:
+                reload_from_cwd(sys.modules[name], reloader)
+        self.app.finalize()
 
     def __repr__(self) -> str:
         """Show the name."""

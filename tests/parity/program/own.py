@@ -65,6 +65,12 @@ class Project:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
 
+    def alias(self):
+        """Let packages that import Celery themselves find, in these processes, the one that is tried."""
+        if PACKAGE != "celery":
+            text = "import river_compat\n\nriver_compat.install_as('celery')\n"
+            self.write("sitecustomize.py", text)
+
     def send(self, name, *args, **options):
         """Send a task by its name to the project's queue."""
         return self.app.send_task(name, args, **{"queue": self.queue, **options})

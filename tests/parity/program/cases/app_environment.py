@@ -1,36 +1,35 @@
-"""Variables of the environment win over what the code sets, whenever it is read. Row 1.15."""
+"""What the environment says wins over the code, or stands in for it. Row 15.14."""
 
+import json
+import os
+
+from ..own import project
+
+OWN = """
+import json
 import os
 
 from celery import Celery
 
-SETTINGS = ("broker_url", "broker_read_url", "broker_write_url", "result_backend")
-ALL = {
-    "CELERY_BROKER_URL": "memory://env",
-    "CELERY_BROKER_READ_URL": "memory://read",
-    "CELERY_BROKER_WRITE_URL": "memory://write",
-    "CELERY_RESULT_BACKEND": "cache+memory://env",
-}
-
-
-def read(variables):
-    app = Celery("environment", broker="memory://code", backend="cache+memory://code", set_as_current=False)
-    before = [getattr(app.conf, name) for name in SETTINGS]
-    kept = {name: os.environ.pop(name, None) for name in ALL}
-    os.environ.update(variables)
-    try:
-        return [before, [getattr(app.conf, name) for name in SETTINGS]]
-    finally:
-        for name, value in kept.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
+app = Celery("environment", broker="memory://")
+read = Celery("reads")
+read.config_from_envvar("OWN_MODULE")
+print("SEEN", json.dumps([
+    app.conf.broker_url == os.environ["CELERY_BROKER_URL"],
+    app.conf.broker_read_url == app.conf.broker_url,
+    read.conf.task_default_queue,
+    Celery("default").conf.task_default_queue,
+    type(Celery("loader").loader).__name__,
+]))
+"""
+SETTINGS = """
+task_default_queue = "of the module"
+"""
 
 
 def observe():
-    return {
-        "none": read({}),
-        "broker": read({"CELERY_BROKER_URL": "memory://env"}),
-        "one_side": read({"CELERY_BROKER_WRITE_URL": "memory://write"}),
-        "all": read(ALL),
-    }
+    with project(own=OWN, celeryconfig=SETTINGS, other="task_default_queue = 'of another'\n") as own:
+        env = {"CELERY_BROKER_URL": os.environ["PARITY_OWN_BROKER"], "OWN_MODULE": "other"}
+        run = own.start("-c", "import own", env={**env, "CELERY_CONFIG_MODULE": "celeryconfig"})
+        assert run.wait() == 0, run.text()
+        return json.loads(run.text().split("SEEN ")[1].splitlines()[0])
