@@ -9,6 +9,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from operator import is_
 from typing import Any
 
 from river_core import validation
@@ -90,10 +91,10 @@ class RowBuilder:
 
     def checked(self, rows: Sequence[InsertParams]) -> list[InsertParams]:
         """Check rows that an adapter has put together; the JSON in them is taken as it is."""
-        checked: Any = None
+        checked: tuple[Any, ...] = ()
         for row in rows:
             facts = (row.kind, row.queue, row.priority, row.max_attempts, row.state, row.tags)
-            if facts != checked:
+            if not checked or not all(map(is_, facts, checked)):  # by `==`, True would pass for 1
                 check_params(row, self._defaults.lenient_queue_names)
                 self._check_known(row)
                 checked = facts

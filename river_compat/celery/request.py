@@ -172,6 +172,11 @@ _LIMITS = ('"timelimit"', 'time_limit"')
 """How headers spell what gives a call limits of its own: `time_limit` and `soft_time_limit`, too."""
 
 
+_IGNORES = '"ignore_result": true'
+_OPEN = ('"headers"', '"properties"', '"stamps"')
+"""Headers with parts that callers fill: only without them a key in the text is surely the message's own."""
+
+
 class WorkerContext(Context):
     """The request of a row that a worker has claimed."""
 
@@ -247,8 +252,12 @@ class WorkerContext(Context):
 
     def effective_ignore_result(self, of_task: bool | None) -> bool:
         """As the base says, without decoding headers that cannot hold the answer."""
-        if "_source" in self.__dict__ and '"ignore_result"' not in self.may_have:
-            return bool(of_task)
+        if "_source" in self.__dict__:
+            text = self.may_have
+            if '"ignore_result"' not in text:
+                return bool(of_task)
+            if _IGNORES in text and not any(name in text for name in _OPEN):
+                return True
         self.load()
         return super().effective_ignore_result(of_task)
 

@@ -11,7 +11,7 @@ Whatever somebody else has a say in goes the ordinary way, call by call: an `app
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +136,8 @@ class Pattern:
     shows_arguments: bool
     root_id: str | None
     priority: int | None
+    bare: list[str] = field(default_factory=list)
+    """The body of a call without arguments, once there was one."""
 
     @classmethod
     def of(cls, first: ToWrite, step: Step) -> Pattern | None:
@@ -196,16 +198,23 @@ class Pattern:
         return Copy(made, handle, task_id, step, self)
 
     def _text(self, task_id: str, index: Any, args: Any, kwargs: Mapping[str, Any]) -> str:
-        message, pieces = self.first.message, [*self.pieces]
-        body = body_of(message, args, kwargs)
+        pieces = [*self.pieces]
         pieces[_ID_AT] = encode_basestring(envelope.storable("task id", task_id))
-        pieces[_BODY_AT] = encode_basestring(body.text)
         if pieces[_INDEX_AT]:
             pieces[_INDEX_AT] = str(index)
+        has_any = args or kwargs or type(args) is not tuple
+        pieces[_BODY_AT] = self._body(args, kwargs) if has_any else self._bare_body()
         if self.shows_arguments:
-            pieces[_ARGS_AT] = _shown(args)
-            pieces[_KWARGS_AT] = _shown(kwargs)
+            pieces[_ARGS_AT], pieces[_KWARGS_AT] = _shown(args), _shown(kwargs)
         return "".join(pieces)
+
+    def _bare_body(self) -> str:
+        if not self.bare:
+            self.bare.append(self._body((), {}))
+        return self.bare[0]
+
+    def _body(self, args: Any, kwargs: Mapping[str, Any]) -> str:
+        return encode_basestring(body_of(self.first.message, args, kwargs).text)
 
 
 def _arguments(step: Step) -> tuple[Any, Mapping[str, Any]]:
@@ -217,6 +226,8 @@ def _arguments(step: Step) -> tuple[Any, Mapping[str, Any]]:
 
 
 def _shown(value: Any) -> str:
+    if not value and type(value) in (tuple, dict):
+        return '"()"' if type(value) is tuple else '"{}"'
     return encode_basestring(sanitize_text(short_repr(value)[: envelope.REPR_CHARACTERS]))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from river_compat.celery.canvas import algebra
 from river_compat.celery.canvas.chains import OF_CHAIN, add_links
 from river_compat.celery.canvas.chords import OF_HEADER, OF_LINKS, link_body
-from river_compat.celery.canvas.signature import linked, maybe_signature
+from river_compat.celery.canvas.signature import Signature, linked, maybe_signature
 from river_compat.celery.outgoing import Batch
 from river_core.links import Feed, Links
 
@@ -91,6 +91,8 @@ class Plan:
 
     def add(self, sig: Any, before: Ends | None, start: Start, group_id: str | None = None) -> Ends:
         """Add a frozen signature that runs after `before`; `group_id` is for its last tasks."""
+        if type(sig) is Signature:  # as nearly all are
+            return self._task(sig, before, start, group_id)
         if algebra.is_chain(sig):
             return self._chain(sig, before, start.within(sig), group_id)
         if algebra.is_group(sig):
