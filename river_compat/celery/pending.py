@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any
 
 IDLE = 0
@@ -30,8 +31,11 @@ def in_transaction(connection: Any) -> bool:
         return False
     if hasattr(connection, "in_atomic_block"):
         return bool(connection.in_atomic_block)
-    if hasattr(connection, "in_transaction"):
-        told = connection.in_transaction
-        return bool(told() if callable(told) else told)
+    try:
+        if hasattr(connection, "in_transaction"):
+            told = connection.in_transaction
+            return bool(told() if callable(told) else told)
+    except sqlite3.ProgrammingError:  # it is closed, which it does not say in another way
+        return False
     status = getattr(getattr(connection, "info", None), "transaction_status", IDLE)
     return int(status) != IDLE

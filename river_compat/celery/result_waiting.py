@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from river_compat.celery.exceptions import TimeoutError  # noqa: A004 - Celery's own
+from river_compat.celery.pending import in_transaction
 from river_compat.runtime import Runtime
 from river_compat.waiting import Look, Watch
 
@@ -53,8 +54,9 @@ def wait_for(
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     waiter, settled = runtime.waiter, _Settled()
-    with waiter.reading():
-        runtime.client.flush_notifications()  # before the look: workers begin meanwhile
+    if not _in_open_transactions(results):
+        with waiter.reading():
+            runtime.client.flush_notifications()  # before the look: workers begin meanwhile
     hears = waiter.hears
     watches = [Watch(result, look, _noter(settled, result), interval, not hears) for result in results]
     rows = [result.awaited_row for result in results]
@@ -76,6 +78,12 @@ def wait_for(
         _await(settled, missing, deadline, interval, on_interval, on_ended)
     finally:
         waiter.unwatch(watches)
+
+
+def _in_open_transactions(results: Sequence[Any]) -> bool:
+    """Whether a task was sent in a transaction that is still open: SQLite lets nobody else write then."""
+    owners = (getattr(result, "joined", None) for result in results)
+    return any(in_transaction(owner) for owner in owners if owner is not None)
 
 
 def _moved(watches: Sequence[Watch], rows: Sequence[int | None]) -> list[Watch]:

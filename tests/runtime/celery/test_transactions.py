@@ -73,6 +73,14 @@ def test_a_rollback_takes_the_row_with_it(app: Celery, database_url: str, send: 
             result.get(timeout=TIMEOUT)
 
 
+def test_a_closed_connection_has_rolled_back(app: Celery, database_url: str, send: Any) -> None:
+    """Waiting says so."""
+    with open_connection(database_url) as connection:
+        result = send(connection)
+    with pytest.raises(RuntimeError, match="rolled back"):
+        result.get(timeout=TIMEOUT)
+
+
 def test_a_commit_brings_the_row(app: Celery, database_url: str, send: Any, working: Working) -> None:
     """The same handle finds it."""
     with open_connection(database_url) as connection:
