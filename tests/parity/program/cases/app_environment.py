@@ -1,4 +1,4 @@
-"""What the environment says wins over the code, or stands in for it. Row 15.14."""
+"""What the environment says wins over the code, or stands in for it. Rows 1.15, 15.14."""
 
 import json
 import os

@@ -1,5 +1,7 @@
 """The life of a worker, from its settings to its first task. Rows 13.12, 13.13, 13.14."""
 
+import sys
+
 from celery import signals
 
 from ..observation import note, notes, until
@@ -17,6 +19,8 @@ NAMES = (
 
 def heard(name):
     def receiver(sender=None, signal=None, **kwargs):
+        if "worker" not in sys.argv:
+            return  # the observing process has workers in threads, for other cases
         facts = {"signal": name, "names": sorted(kwargs), "sender": isinstance(sender, str)}
         if name == "worker_ready":
             facts["app"] = sender.app.main
