@@ -55,12 +55,12 @@ def wait_for_notes(key, count=1):
     return until(lambda: notes(key), lambda found: len(found) >= count)
 
 
-def until(look, is_enough):
+def until(look, is_enough, seconds=WAIT):
     """Look again and again until it is enough; fail when that takes too long."""
-    deadline = time.monotonic() + WAIT
+    deadline = time.monotonic() + seconds
     while not is_enough(seen := look()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"still {seen!r} after {WAIT} s")
+            raise AssertionError(f"still {seen!r} after {seconds} s")
         time.sleep(LOOK)
     return seen
 

@@ -20,7 +20,7 @@ from .observation import new_id, note, notes, until
 HERE = Path(__file__).parent
 PACKAGE = states.__name__.removesuffix(".states")
 QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-STOP = 20
+START = STOP = 60
 
 
 def application(name="own", **settings):
@@ -90,7 +90,7 @@ class Project:
         ready = new_id()
         words = ("-m", PACKAGE, "-A", module, "worker", *QUIET, *options)
         process = self.start(*words, env=env, ready=ready)
-        until(lambda: notes(ready) or process.ended(), bool)
+        until(lambda: notes(ready) or process.ended(), bool, START)
         assert notes(ready), process.text()
         return process
 

@@ -23,7 +23,7 @@ def again(self, key, wait=None):
 def observe():
     keys = new_id(), new_id()
     kept = again.apply_async((keys[0],), expires=LATER)
-    expires = datetime.now(UTC) + timedelta(seconds=3)
+    expires = datetime.now(UTC) + timedelta(seconds=5)
     past = again.apply_async((keys[1], expires.isoformat()), expires=expires)
     seen = {"kept": outcome(kept), "past": outcome(past)["state"]}
     runs = [[retries, "2096-01-02" in expires] for retries, expires in wait_for_notes(keys[0], 3)]

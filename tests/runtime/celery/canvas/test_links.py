@@ -205,7 +205,7 @@ def test_retries_keep_their_place(app: Celery, tasks: SimpleNamespace, working: 
 def test_a_value_that_is_not_kept_still_goes_on(
     app: Celery, tasks: SimpleNamespace, working: Working
 ) -> None:
-    """Row 8.8. To the next step of a chain; in a chord the body gets None for it."""
+    """Row 8.8. To the next step of a chain, and to the body of a chord."""
 
     @app.task(ignore_result=True)
     def quiet(value: Any) -> Any:
@@ -213,7 +213,7 @@ def test_a_value_that_is_not_kept_still_goes_on(
 
     with working():
         assert chain(quiet.s(3), tasks.add.s(1))().get(timeout=WAIT, follow_parents=False) == 4
-        assert chord([quiet.s(1), tasks.add.s(1, 1)], tasks.identity.s())().get(timeout=WAIT) == [None, 2]
+        assert chord([quiet.s(1), tasks.add.s(1, 1)], tasks.identity.s())().get(timeout=WAIT) == [1, 2]
 
 
 def test_errbacks_hear_of_a_task_that_ends_its_process(

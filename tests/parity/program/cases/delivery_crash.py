@@ -1,0 +1,40 @@
+"""A worker that is killed with its processes: what it had not acknowledged runs again. Rows 11.1, 11.2."""
+
+from contextlib import ExitStack
+
+from ..observation import new_id, note, notes, outcome, wait_for_notes
+from ..own import project
+
+OWN = """
+from program.observation import note, notes, until
+from program.own import application
+
+app = application(broker_transport_options={"visibility_timeout": 1}, worker_prefetch_multiplier=1)
+
+
+@app.task(bind=True, acks_late=True)
+def hold(self, key):
+    note(key, bool(self.request.delivery_info.get("redelivered")))
+    until(lambda: notes(key + "-go"), bool, 60)
+    return "held"
+"""
+
+
+def begin():
+    """Kill the first worker, and start the second one, which needs a while to be sure of that."""
+    stack, key = ExitStack(), new_id()
+    own = stack.enter_context(project(own=OWN))
+    result = own.send("own.hold", key)
+    worker = own.worker("-c", "1")
+    wait_for_notes(key)
+    worker.kill()
+    own.worker("-c", "1")
+    return stack, key, result
+
+
+def observe(begun):
+    stack, key, result = begun
+    with stack:
+        runs = wait_for_notes(key, 2)
+        note(key + "-go", True)
+        return {"outcome": outcome(result), "redelivered": runs, "runs": len(notes(key))}
