@@ -106,3 +106,12 @@ def delete_expired(driver: Driver, ended: float | None, failed: float | None, li
     with driver.connect() as connection:
         statement = task_results.task_result_delete_expired(driver.sql, ended, failed, limit)
         return len(connection.fetch(statement))
+
+
+def release_put_off(driver: Driver, name: str, key: str) -> int:
+    """Make available now what was put off of a task, by name, under a metadata key; return how many rows.
+
+    Raises DatabaseError.
+    """
+    with driver.connect() as connection:
+        return len(connection.fetch(task_results.job_release_put_off(driver.sql, name, key)))

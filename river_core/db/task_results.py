@@ -42,3 +42,8 @@ def task_result_insert(sql: Sql, args: str, metadata: Mapping[str, Any], queue: 
 def task_result_delete_expired(sql: Sql, ended: float | None, failed: float | None, limit: int) -> Statement:
     """Delete finished rows of tasks that are older than so many seconds; None keeps them."""
     return sql.statement("task_result_delete_expired", ended=ended, failed=failed, limit=limit)
+
+
+def job_release_put_off(sql: Sql, name: str, key: str) -> Statement:
+    """Make the rows of a task available that were put off under a metadata key; returns their ids."""
+    return sql.statement("job_release_put_off", name=name, key=key)

@@ -273,8 +273,14 @@ class ThreadSlots(JobsHere):
         """End every job as well as can be: others may have taken them over."""
         self.interrupt_all()
 
-    def resize(self, size: int) -> None:
-        """Let so many jobs run from now on."""
+    @property
+    def least(self) -> int:
+        """How many child processes there are at least: none."""
+        return 0
+
+    def resize(self, size: int, least: int | None = None) -> None:
+        """Let so many jobs run from now on; threads come and go by themselves, whatever `least` says."""
+        del least
         with self._lock:
             self.size = size
             self._wake_at = size - 1

@@ -107,9 +107,15 @@ class Worker(QueueCalls):
         """How many jobs run at once at most."""
         return sum(slots.size for slots in self._parts.slots) if self._parts is not None else 0
 
-    def resize(self, size: int) -> None:
+    @property
+    def least(self) -> int:
+        """How many child processes stay when there is little to do; 0 where jobs run in threads."""
+        return sum(slots.least for slots in self._parts.slots) if self._parts is not None else 0
+
+    def resize(self, size: int, least: int | None = None) -> None:
         """Let so many jobs run at once from now on, where `max_workers` bounds all queues together.
 
+        `least` is how many child processes stay when there is little to do, None for as many as before.
         Raises ConfigurationError on a worker that runs jobs in the main thread, or by queues.
         """
         parts = self._parts
@@ -120,7 +126,7 @@ class Worker(QueueCalls):
         if not 1 <= size <= MAX_WORKERS:
             raise ConfigurationError(f"a worker runs 1 to {MAX_WORKERS} jobs at once, not {size!r}")
         for slots in parts.slots if parts is not None else ():
-            slots.resize(size)
+            slots.resize(size, least)
 
     def start(self) -> None:
         """Connect, register the queues and begin to claim (River: Client.Start).

@@ -169,7 +169,7 @@ class Control:
         return self.broadcast("pool_shrink", arguments={"n": n}, destination=destination, **kwargs)
 
     def autoscale(self, max: int, min: int, destination: Any = None, **kwargs: Any) -> Any:  # noqa: A002
-        """Set how many tasks workers run at once at most; the least is set by `--autoscale` alone."""
+        """Set how many tasks workers with `--autoscale` run at once at most, and their least children."""
         arguments = {"max": max, "min": min}
         return self.broadcast("autoscale", arguments=arguments, destination=destination, **kwargs)
 

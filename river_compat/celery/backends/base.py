@@ -5,5 +5,7 @@ from __future__ import annotations
 from river_compat.celery.backend import RowBackend as BaseBackend
 
 Backend = BaseBackend
+BaseDictBackend = BaseBackend
+SyncBackendMixin = BaseBackend
 
-__all__ = ["Backend", "BaseBackend"]
+__all__ = ["Backend", "BaseBackend", "BaseDictBackend", "SyncBackendMixin"]

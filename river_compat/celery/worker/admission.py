@@ -9,7 +9,7 @@ import json
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from river_compat.celery.worker.announcing import Announcing
 from river_compat.celery.worker.state import WorkerState
 from river_compat.envelope import KIND, TaskCall
 from river_compat.errors import CompatError
-from river_core import Admitted, JobRow, Outcome, Snoozed, clock
+from river_core import Admitted, JobRow, Outcome, Snoozed, clock, task_rows
 from river_core.drivers.base import Driver
 from river_core.json_text import merge_objects
 from river_core.standing import StandingRows
@@ -39,9 +39,6 @@ _NAME = re.compile(r'"name": ?"((?:[^"\\]|\\.)*)"')
 
 logger = logging.getLogger("celery.worker.strategy")
 
-Reserve = Callable[[str, int, float], tuple[float, float]]
-"""Takes so many slots, so many seconds apart, of a task: when the first one is, and what time it is now."""
-
 
 class Admission:
     """Asked with the rows of every claim of one worker."""
@@ -54,7 +51,8 @@ class Admission:
         self._state = state
         self._rates = {} if app.conf.worker_disable_rate_limits else _rates(app)
         self._disabled = bool(app.conf.worker_disable_rate_limits)
-        self._reserve = _reserve_here() if _scope(app) == "worker" else _reserve_in(driver)
+        self._driver = driver
+        self._slots: SharedSlots | OwnSlots = OwnSlots() if _scope(app) == "worker" else SharedSlots(driver)
 
     def rate_of(self, name: str) -> float:
         """Return how many runs a second a task may begin; 0 is without limit."""
@@ -64,6 +62,16 @@ class Admission:
         if "rate_limit" in changed:
             return float(rate(changed["rate_limit"]))
         return self._rates.get(name, 0.0)
+
+    def release(self, name: str, is_first: bool) -> None:
+        """Let what waits for slots of a task ask anew, since its rate is another one; raises DatabaseError.
+
+        Of slots that workers share only the first worker says that they are free.
+        """
+        if is_first or isinstance(self._slots, OwnSlots):
+            self._slots.forget(name)
+        released = task_rows.release_put_off(self._driver, name, SLOT)
+        logger.info("tasks of %s that waited for their turn: %d", name, released)
 
     def admit(self, rows: Sequence[JobRow]) -> Admitted:
         """Return the rows that run now, and how the others end."""
@@ -128,7 +136,7 @@ class Admission:
                 fresh.append(row)
         if not fresh:
             return
-        slot, now = self._reserve(name, len(fresh), interval)
+        slot, now = self._slots.reserve(name, len(fresh), interval)
         for row in fresh:
             if slot <= now:
                 admitted.append(self._taken(name, row))
@@ -187,11 +195,15 @@ def _scope(app: Any) -> str:
     return str(scope)
 
 
-def _reserve_in(driver: Driver) -> Reserve:
-    """Take slots of all workers together, by the database's clock."""
-    rows = StandingRows(driver)
+class SharedSlots:
+    """Slots of all workers together, by the database's clock."""
 
-    def reserve(name: str, count: int, interval: float) -> tuple[float, float]:
+    def __init__(self, driver: Driver) -> None:
+        """Keep them in standing rows."""
+        self._rows = StandingRows(driver)
+
+    def reserve(self, name: str, count: int, interval: float) -> tuple[float, float]:
+        """Take so many slots, so many seconds apart; return when the first is, and what time it is."""
         taken: list[tuple[float, float]] = []
 
         def advance(value: str | None, now: float) -> str:
@@ -199,20 +211,28 @@ def _reserve_in(driver: Driver) -> Reserve:
             taken[:] = [(first, now)]
             return repr(first + count * interval)
 
-        rows.change(f"{RATE}{name}", advance, BUCKET_SECONDS)
+        self._rows.change(f"{RATE}{name}", advance, BUCKET_SECONDS)
         return taken[0]
 
-    return reserve
+    def forget(self, name: str) -> None:
+        """Let the next slot of a task be now."""
+        self._rows.put(f"{RATE}{name}", "0", BUCKET_SECONDS)
 
 
-def _reserve_here() -> Reserve:
-    """Take slots of this worker alone."""
-    next_free: dict[str, float] = {}
+class OwnSlots:
+    """Slots of this worker alone."""
 
-    def reserve(name: str, count: int, interval: float) -> tuple[float, float]:
+    def __init__(self) -> None:
+        """Have taken none."""
+        self._next_free: dict[str, float] = {}
+
+    def reserve(self, name: str, count: int, interval: float) -> tuple[float, float]:
+        """Do as `SharedSlots.reserve`."""
         now = clock.now().timestamp()
-        first = max(next_free.get(name, 0.0), now)
-        next_free[name] = first + count * interval
+        first = max(self._next_free.get(name, 0.0), now)
+        self._next_free[name] = first + count * interval
         return first, now
 
-    return reserve
+    def forget(self, name: str) -> None:
+        """Let the next slot of a task be now."""
+        self._next_free.pop(name, None)

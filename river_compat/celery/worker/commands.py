@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import logging
 import os
 import signal
@@ -66,6 +67,7 @@ def rate_limit(state: Any, task_name: str, rate_limit: Any, **kwargs: Any) -> An
         logger.error("a rate limit was set for task %s, which is not known here", task_name)
         return nok("unknown task")
     state.change_limits(task_name, rate_limit=rate_limit)
+    state.remote.release(task_name, state.is_first)
     if not rate_limit:
         return ok("rate limit disabled successfully")
     return ok("new rate limit set successfully")
@@ -119,9 +121,9 @@ def pool_shrink(state: Any, n: int = 1, **kwargs: Any) -> Any:
     return _resized(state, state.worker.size - int(n), "pool will shrink")
 
 
-def _resized(state: Any, size: int, text: str) -> Any:
+def _resized(state: Any, size: int, text: str, least: int | None = None) -> Any:
     try:
-        state.worker.resize(size)
+        state.worker.resize(size, least)
     except errors.ConfigurationError as error:
         return nok(str(error))
     return ok(text)
@@ -137,13 +139,13 @@ def pool_restart(
 
 @control_command(args=[("max", int), ("min", int)], signature="[max [min]]")
 def autoscale(state: Any, max: int | None = None, min: int | None = None) -> Any:  # noqa: A002
-    """Change how many tasks run at once at most."""
+    """Change how many tasks run at once at most, and how many child processes there are at least."""
     config = state.worker.config.processes
     if config is None or config.min_size is None:
         return nok("Autoscale not enabled")
-    if max is None:
-        return nok("autoscale needs max")
-    return _resized(state, int(max), f"autoscale now max={max} min={config.min_size}")
+    most = state.worker.size if max is None else int(max)
+    least = builtins.min(state.worker.least if min is None else int(min), most)
+    return _resized(state, most, f"autoscale now max={most} min={least}", least)
 
 
 @control_command()

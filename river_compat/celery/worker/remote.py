@@ -114,6 +114,10 @@ class RemoteControl(Companion):
         """Decide which claimed rows run now."""
         return self._admission.admit(rows)
 
+    def release(self, task_name: str, is_first: bool) -> None:
+        """Let what waits for its turn under a rate that has changed ask anew."""
+        self._admission.release(task_name, is_first)
+
     def _heard(self, payload: Payload) -> None:
         """Take revoked ids at once: the notification of rows that come after them is behind this one."""
         if "revoked" in payload:

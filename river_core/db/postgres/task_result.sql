@@ -100,3 +100,21 @@ WHERE id IN (
     FOR UPDATE SKIP LOCKED
 )
 RETURNING id;
+
+-- name: job_release_put_off
+-- Makes the rows of one adapter task available now that were put off under @key, and forgets that.
+WITH found AS MATERIALIZED (
+    SELECT id
+    FROM /* TEMPLATE: schema */river_job
+    WHERE args @> jsonb_build_object('task', jsonb_build_object('name', @name::text))
+      AND kind = 'python_task'
+      AND state IN ('available', 'scheduled')
+      AND scheduled_at > now()
+      AND metadata ? @key::text
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE /* TEMPLATE: schema */river_job
+SET state = 'available', scheduled_at = now(), metadata = river_job.metadata - @key::text
+FROM found
+WHERE river_job.id = found.id
+RETURNING river_job.id;

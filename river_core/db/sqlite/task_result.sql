@@ -87,3 +87,16 @@ WHERE id IN (
     LIMIT @limit
 )
 RETURNING id;
+
+-- name: job_release_put_off
+-- Makes the rows of one adapter task available now that were put off under @key, and forgets that.
+UPDATE /* TEMPLATE: schema */river_job
+SET state = 'available',
+    scheduled_at = strftime('%Y-%m-%d %H:%M:%f', 'now'),
+    metadata = jsonb(json_remove(river_json(metadata), '$.' || @key))
+WHERE kind = 'python_task'
+  AND state IN ('available', 'scheduled')
+  AND scheduled_at > strftime('%Y-%m-%d %H:%M:%f', 'now')
+  AND json_extract(river_json(args), '$.task.name') = @name
+  AND json_extract(river_json(metadata), '$.' || @key) IS NOT NULL
+RETURNING id;

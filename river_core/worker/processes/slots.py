@@ -50,17 +50,20 @@ class ProcessSlots(ThreadSlots):
         self.told: dict[str, Any] = {}
         self._stage = stage
         self._config = config
+        self._min_size = config.min_size
         self._keepers: list[Keeper] = []
         self._kept = 0
 
     def open(self) -> None:
         """Start the children that are there whether or not there is anything to do."""
         self._stage.open()
-        for _ in range(self._least() - len(self._keepers)):
+        for _ in range(self.least - len(self._keepers)):
             self._start_thread()
 
-    def _least(self) -> int:
-        return self.size if self._config.min_size is None else min(self._config.min_size, self.size)
+    @property
+    def least(self) -> int:
+        """How many children stay when there is little to do."""
+        return self.size if self._min_size is None else min(self._min_size, self.size)
 
     def _start_thread(self) -> None:
         self._kept += 1
@@ -89,9 +92,10 @@ class ProcessSlots(ThreadSlots):
         for keeper in list(self._keepers):
             keeper.tell(told)
 
-    def resize(self, size: int) -> None:
+    def resize(self, size: int, least: int | None = None) -> None:
         """Let so many jobs run from now on; children that are too many go when they have nothing to do."""
         with self._lock:
+            self._min_size = self._min_size if least is None else least
             surplus = len(self._keepers) - size
             self.size = size
             self._wake_at = size - 1
@@ -109,7 +113,7 @@ class ProcessSlots(ThreadSlots):
             try:
                 running = self._waiting.get(timeout=self._keepalive())
             except Empty:
-                if self._dismiss(keeper, self._least()):
+                if self._dismiss(keeper, self.least):
                     return None
                 continue
             if running is None:
@@ -120,7 +124,7 @@ class ProcessSlots(ThreadSlots):
                 return running
 
     def _keepalive(self) -> float | None:
-        return None if len(self._keepers) <= self._least() else self._config.keepalive
+        return None if len(self._keepers) <= self.least else self._config.keepalive
 
     def _dismiss(self, keeper: Keeper, least: int) -> bool:
         """Let a keeper go, unless that leaves too few."""

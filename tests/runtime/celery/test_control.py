@@ -351,7 +351,7 @@ def _has(driver: Driver, state: JobState) -> bool:
 def test_a_rate_that_is_set_while_workers_run_is_kept(
     app: Celery, driver: Driver, working: Working, ran: list[Any]
 ) -> None:
-    """Row 10.7. Workers that start later have it, until it is lifted."""
+    """Row 10.7. Workers that start later have it, until it is lifted; then what waits runs at once."""
     reply = {"reply": True, "timeout": ANSWERS, "limit": 1}
     with working(hostname="w1@host"):
         told = app.control.rate_limit("note", "1/h", **reply)
@@ -363,7 +363,39 @@ def test_a_rate_that_is_set_while_workers_run_is_kept(
         wait_for(lambda: _has(driver, JobState.SCHEDULED), "its wait")
         app.control.rate_limit("note", 0, **reply)
         assert app.tasks["note"].delay(3).get(timeout=WAIT) == 3
-    assert ran == [1, 3]
+        wait_for(lambda: sorted(ran) == [1, 2, 3], "the task that had waited")
+
+
+@pytest.mark.parametrize("scope", ["global", "worker"])
+def test_a_faster_rate_counts_for_what_waits(
+    app: Celery, driver: Driver, working: Working, ran: list[Any], scope: str
+) -> None:
+    """Row 10.7. Tasks that were put off for hours ask for new slots."""
+    app.conf.river_rate_limit_scope = scope
+    app.tasks["note"].rate_limit = "1/h"
+    for number in range(4):
+        app.tasks["note"].delay(number)
+    with working(hostname="w1@host"):
+        wait_for(lambda: ran and len(_waiting(driver)) == 3, "their wait")
+        app.control.rate_limit("note", "50/s", reply=True, timeout=ANSWERS, limit=1)
+        wait_for(lambda: sorted(ran) == [0, 1, 2, 3], "all")
+
+
+def _waiting(driver: Driver) -> list[Any]:
+    return list(Client(driver).job_list(states=[JobState.SCHEDULED]).jobs)
+
+
+def test_autoscale_changes_both_ends(app: Celery, working: Working) -> None:
+    """Row 15.7. Celery's answer, and as many child processes."""
+    reply = {"reply": True, "timeout": ANSWERS, "limit": 1}
+    with working(hostname="w1@host", pool="prefork", autoscale="4,1") as worker:
+        wait_for(lambda: len(worker.pids) == 1, "the first child")
+        told = app.control.autoscale(3, 2, **reply)
+        assert told == [{"w1@host": {"ok": "autoscale now max=3 min=2"}}]
+        wait_for(lambda: len(worker.pids) == 2, "the second child")
+        assert (worker.size, worker.least) == (3, 2)
+        told = app.control.autoscale(None, 3, **reply)
+        assert told == [{"w1@host": {"ok": "autoscale now max=3 min=3"}}]
 
 
 def test_a_rate_that_is_none_is_refused(app: Celery) -> None:
