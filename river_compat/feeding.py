@@ -13,9 +13,19 @@ from typing import Any
 from river_compat import envelope
 from river_compat.envelope import TaskCall
 from river_compat.errors import CallNotRunnable, MalformedCall
-from river_compat.results import EXCEPTION, OUTCOME, OUTPUT, RESULT, RETRY_ID, TaskOutcome, result_value
+from river_compat.results import (
+    EXCEPTION,
+    OUTCOME,
+    OUTPUT,
+    RESULT,
+    RETRY_ID,
+    TaskOutcome,
+    lost_reason,
+    result_value,
+    stored_exception,
+)
 from river_core.job import JobRow, JobState
-from river_core.links import FEEDS, Break, HandOver, Part, feeds_of, parts_of
+from river_core.links import FEEDS, Break, HandOver, Part, feeds_of, members_of, parts_of
 from river_core.outcome import Cancelled, Completed, Failed, Outcome
 
 BROKEN_BY = "id"
@@ -24,6 +34,8 @@ CAUSE = "exception"
 """In the cause of a break: what rebuilds its exception; absent where the row tells none."""
 REASON = "reason"
 """In the cause of a break: how it ended, in words."""
+LOST = "lost"
+"""In the cause of a break: that it was given up after a crash, without a word of its own."""
 
 _IGNORED = "ended without a result (Ignore)"
 _CANCELLED = "was cancelled"
@@ -54,7 +66,14 @@ def _handed(outcome: Completed | Failed | Cancelled, task_id: str) -> str | dict
         return _of_completed(outcome.metadata, task_id)
     if isinstance(outcome, Cancelled):
         return _cause(task_id, outcome.metadata, outcome.reason)
-    return _cause(task_id, outcome.metadata, outcome.error_text or "failed")
+    return _cause(task_id, _with_exception(outcome), outcome.error_text or "failed")
+
+
+def _with_exception(outcome: Failed) -> Mapping[str, Any]:
+    """Return what a failure says of itself: a row that keeps no result still tells those that wait for it."""
+    if EXCEPTION in outcome.metadata:
+        return outcome.metadata
+    return {**outcome.metadata, EXCEPTION: stored_exception(outcome.error)}
 
 
 def _of_completed(metadata: Mapping[str, Any], task_id: str) -> str | dict[str, Any] | None:
@@ -92,7 +111,8 @@ def late_hand_over(member: JobRow | None, waiting: JobRow, index: int) -> HandOv
     The id of its successor, where it has one.
     """
     if member is None:
-        return Break(waiting.id, index, {REASON: _GONE})
+        gone = f"job {members_of(waiting.metadata)[index]}"
+        return Break(waiting.id, index, {BROKEN_BY: gone, REASON: _GONE})
     metadata = member.metadata
     successor = metadata.get(RETRY_ID)
     if isinstance(successor, int) and metadata.get(OUTCOME) in (TaskOutcome.RETRIED, TaskOutcome.REPLACED):
@@ -100,9 +120,10 @@ def late_hand_over(member: JobRow | None, waiting: JobRow, index: int) -> HandOv
     if member.state is JobState.COMPLETED:
         made = _of_completed(metadata, _task_id(member))
         return None if made is None else _addressed(made, waiting.id, index)
-    last = member.errors[-1].error if member.errors else _CANCELLED
-    reason = _CANCELLED if member.state is JobState.CANCELLED else last
-    return Break(waiting.id, index, _cause(_task_id(member), metadata, reason))
+    if member.state is JobState.CANCELLED:
+        return Break(waiting.id, index, _cause(_task_id(member), metadata, _CANCELLED))
+    cause = _cause(_task_id(member), metadata, lost_reason(member))
+    return Break(waiting.id, index, cause if CAUSE in cause else {**cause, LOST: True})
 
 
 def _task_id(row: JobRow) -> str:

@@ -16,7 +16,7 @@ from river_compat import envelope
 from river_compat.envelope import KIND, TaskCall
 from river_compat.errors import CallNotRunnable, MalformedCall
 from river_compat.feeding import fed, late_hand_over
-from river_compat.results import EXCEPTION, GIVEN_BACK, OUTCOME, WAITING, TaskOutcome, exception_metadata
+from river_compat.results import EXCEPTION, GIVEN_BACK, OUTCOME, WAITING, TaskOutcome, stored_exception
 from river_core import clock
 from river_core.decide import outcome_of, snooze_count
 from river_core.errors import ControlFlow, JobCancelError
@@ -170,16 +170,8 @@ def _unless_revoked(outcome: Outcome, job: Job) -> Outcome:
 
 def failure(error: BaseException, **extra: Any) -> Failed:
     """Return the outcome of an error that is final: the row is discarded with what rebuilds the exception."""
-    metadata = {OUTCOME: TaskOutcome.FAILED.value, EXCEPTION: _exception_metadata(error)}
+    metadata = {OUTCOME: TaskOutcome.FAILED.value, EXCEPTION: stored_exception(error)}
     return Failed(error, metadata, retry=False, error_text=describe(error), **extra)
-
-
-def _exception_metadata(error: BaseException) -> dict[str, Any]:
-    try:
-        return exception_metadata(error)
-    except Exception:  # noqa: BLE001 - an exception that cannot be described has failed all the same
-        unreadable = RuntimeError(f"a {type(error).__qualname__} that cannot be described")
-        return exception_metadata(unreadable)
 
 
 def describe(error: BaseException) -> str:

@@ -25,6 +25,7 @@ from river_compat.codec import (
 )
 from river_compat.shortened import short_repr
 from river_core.encoding import sanitize_text
+from river_core.job import JobRow
 
 OUTPUT = "output"
 OUTCOME = "python_task_outcome"
@@ -152,6 +153,21 @@ def exception_metadata(error: BaseException | None, traceback: str | None = None
     if traceback is not None:
         data["traceback"] = traceback
     return data
+
+
+def lost_reason(row: JobRow) -> str:
+    """Return what is to be said of a discarded row that holds no exception: a rescuer gave it up."""
+    reason = row.errors[-1].error if row.errors else "the row was discarded"
+    return f"the task ended without a result after {row.attempt} attempts: {reason}"
+
+
+def stored_exception(error: BaseException) -> dict[str, Any]:
+    """Return `exception_metadata`, or that of a substitute for an exception that cannot be described."""
+    try:
+        return exception_metadata(error)
+    except Exception:  # noqa: BLE001 - an exception that cannot be described has failed all the same
+        unreadable = RuntimeError(f"a {type(error).__qualname__} that cannot be described")
+        return exception_metadata(unreadable)
 
 
 def _arguments_text(arguments: tuple[Any, ...]) -> str:

@@ -87,6 +87,8 @@ def decide(outcome: Outcome, attempt: Attempt, now: datetime, extra: Metadata) -
         case o.Cancelled():
             error = _attempt_error(attempt, outcome.reason, outcome.trace)
             return o.set_cancelled(now, error, metadata, outcome)
+        case o.Interrupted(still_waits=True):
+            return o.set_waiting(_restored(attempt.row), metadata)
         case o.Interrupted():
             return o.set_interrupted(now, _restored(attempt.row), metadata)
         case o.Failed():

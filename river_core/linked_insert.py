@@ -115,9 +115,11 @@ def _join_stored(
                 joined[at][feed.target] = None
     if not wanted:
         return joined
-    fetched = yield linked.job_lock_waiting_many(sql, wanted)
+    fetched = yield linked.job_lock_feedable_many(sql, wanted)
     changes = []
     for waiting in (jobs.decode_job(sql, row) for row in fetched):
+        if waiting.state is not JobState.PENDING:
+            continue
         try:
             known = members_of(waiting.metadata)
         except (JobRowDecodeError, LinkError):
@@ -126,7 +128,7 @@ def _join_stored(
             joined[at][waiting.id] = index
         changes.append(_wider(waiting, [*known, *(ids[at] for at in wanted[waiting.id])]))
     if changes:
-        yield linked.job_set_state_if_pending_many(sql, changes)
+        yield linked.job_feed_many(sql, changes)
     return joined
 
 

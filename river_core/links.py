@@ -10,7 +10,7 @@ The keys are those of the adapters' own data (`python_task_...`); the core gives
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +67,13 @@ class Break:
     target: int
     index: int
     cause: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recount:
+    """The waiting row `target` is to be looked at again: it may have all its parts by now."""
+
+    target: int
 
 
 HandOver = Part | Break
@@ -131,6 +138,19 @@ def parts_of(metadata: Mapping[str, Any]) -> dict[int, str]:
     if not all(isinstance(part, str) for part in parts.values()):
         raise LinkError(f"{PARTS} holds parts that are no text")
     return parts
+
+
+def lacks_parts(metadata: Mapping[str, Any]) -> bool:
+    """Whether a row that waits is short of a part; False for what cannot be read."""
+    try:
+        return not is_complete(members_of(metadata), parts_of(metadata))
+    except LinkError:
+        return False
+
+
+def is_complete(members: Sequence[int], parts: Mapping[int, str]) -> bool:
+    """Whether every member has brought its part."""
+    return all(index in parts for index in range(len(members)))
 
 
 def delay_of(metadata: Mapping[str, Any]) -> float:

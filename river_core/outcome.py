@@ -82,9 +82,13 @@ class Snoozed:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The worker stopped under the attempt; the job is available again and the attempt is given back."""
+    """The worker stopped under the attempt; the job is available again and the attempt is given back.
+
+    `still_waits` is for one that was set going by hand although it waits for other jobs: it goes on waiting.
+    """
 
     metadata: Metadata = field(default_factory=dict)
+    still_waits: bool = False
 
 
 Outcome = Completed | Failed | Cancelled | Snoozed | Interrupted
@@ -110,7 +114,7 @@ class StateChange:
     @property
     def is_plain(self) -> bool:
         """Whether it is written in one row alone."""
-        return not (self.follow_ups or self.hand_overs)
+        return not (self.follow_ups or self.hand_overs or self.state is JobState.PENDING)
 
 
 def set_completed(now: datetime, metadata: Metadata, outcome: Completed) -> StateChange:
@@ -166,3 +170,8 @@ def set_snoozed(when: datetime, soon: bool, attempt: int, metadata: Metadata) ->
 def set_interrupted(now: datetime, attempt: int, metadata: Metadata) -> StateChange:
     """Give the row back (River: JobSetStateInterrupted)."""
     return StateChange(JobState.AVAILABLE, scheduled_at=now, attempt=attempt, metadata=metadata)
+
+
+def set_waiting(attempt: int, metadata: Metadata) -> StateChange:
+    """Let the row wait for its members again."""
+    return StateChange(JobState.PENDING, attempt=attempt, metadata=metadata)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from river_compat.celery import result_storing, states
 from river_compat.celery.einfo import ExceptionInfo
 from river_compat.celery.exceptions import TaskRevokedError, TimeoutError  # noqa: A004 - Celery's own
-from river_compat.celery.pending import check_visible
+from river_compat.celery.pending import check_kept, check_visible
 from river_compat.celery.result_rows import Rows, Wanted, find_rows
 from river_compat.celery.result_tuples import result_from_tuple
 from river_compat.celery.retention import kept_results, seconds_kept
@@ -66,6 +66,7 @@ class RowBackend:
             try:
                 if rows is None:
                     check_visible(result.id, result.joined)
+                    check_kept(result.id, result.awaited_row)
                 meta = result.note(rows, meta_of(self.app, result.id, rows))
             except Exception as error:  # noqa: BLE001 - a row that cannot be read fails its own waiters only
                 yield result, error

@@ -25,6 +25,15 @@ def check_visible(task_id: str, connection: Any) -> None:
     )
 
 
+def check_kept(task_id: str, row_id: int | None) -> None:
+    """Raise RuntimeError for a task without a row that had one: nobody will ever write its end."""
+    if row_id is not None:
+        raise RuntimeError(
+            f"task {task_id} will never end: its row {row_id} was deleted, by somebody's hand or because its "
+            "result was forgotten or is too old"
+        )
+
+
 def in_transaction(connection: Any) -> bool:
     """Whether a connection, session or Django's connection of an alias has a transaction open."""
     if getattr(connection, "closed", False):

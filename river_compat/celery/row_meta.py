@@ -30,6 +30,7 @@ from river_compat.results import (
     OUTCOME,
     RebuildError,
     TaskOutcome,
+    lost_reason,
     rebuild_exception,
     result_value,
     value_of_text,
@@ -175,9 +176,11 @@ class RowReader:
         if EXCEPTION in row.metadata:
             meta = self._raised(states.FAILURE, row.metadata)
             return {**meta, "traceback": last.trace if last is not None else None}
-        reason = last.error if last is not None else "the row was discarded"
-        lost = WorkerLostError(f"the task ended without a result after {row.attempt} attempts: {reason}")
-        return {"status": states.FAILURE, "result": lost, "traceback": last.trace if last else None}
+        return {
+            "status": states.FAILURE,
+            "result": WorkerLostError(lost_reason(row)),
+            "traceback": last.trace if last else None,
+        }
 
     def _raised(self, state: str, metadata: Meta) -> Meta:
         data = metadata.get(EXCEPTION)

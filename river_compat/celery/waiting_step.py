@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from river_compat.celery.exceptions import ChordError, TaskRevokedError
+from river_compat.celery.exceptions import ChordError, TaskRevokedError, WorkerLostError
 from river_compat.celery.message import Message, row_of
 from river_compat.celery.request import read_headers
 from river_compat.envelope import TaskCall
-from river_compat.feeding import BROKEN_BY, CAUSE, REASON, part_values
+from river_compat.feeding import BROKEN_BY, CAUSE, LOST, REASON, part_values
 from river_compat.python_task import failure
 from river_compat.results import EXCEPTION, OUTCOME, TaskOutcome
 from river_core import clock
@@ -75,7 +75,7 @@ def broken(call: TaskCall, row: JobRow, cause: Break) -> Failed:
         return replace(ended, follow_ups=(FollowUp(errbacks_row(call, row)),))
     reason = str(facts.get(REASON, ""))
     if CAUSE not in facts:
-        return failure(TaskRevokedError(reason), trace="")
+        return failure(_untold(facts), trace="")
     metadata = {OUTCOME: TaskOutcome.FAILED.value, EXCEPTION: facts[CAUSE]}
     return Failed(RuntimeError(reason), metadata, retry=False, error_text=reason, trace="")
 
@@ -87,11 +87,17 @@ def errbacks_row(call: TaskCall, row: JobRow) -> InsertParams:
     return row_of(message, clock.now())
 
 
+def _untold(facts: Mapping[str, Any]) -> Exception:
+    """Return the exception of a member whose row tells none: it was given up, or taken away."""
+    reason = str(facts.get(REASON, ""))
+    return WorkerLostError(reason) if facts.get(LOST) else TaskRevokedError(reason)
+
+
 def _shown(facts: Mapping[str, Any]) -> str:
     """Return the exception of a cause as its repr would be."""
     stored = facts.get(CAUSE)
     if not isinstance(stored, Mapping):
-        return f"TaskRevokedError({str(facts.get(REASON, ''))!r})"
+        return repr(_untold(facts))
     message = stored.get("exc_message")
     arguments = message if isinstance(message, list) else [message]
     return f"{stored.get('exc_type')}({', '.join(map(repr, arguments))})"

@@ -60,21 +60,20 @@ def _document(sql: Sql, job_id: int, row: InsertParams) -> dict[str, Any]:
     return {**document, "tags": json.dumps(row.tags), "nonce": nonce}
 
 
-def job_lock_waiting_many(sql: Sql, ids: Iterable[int]) -> Statement:
-    """Lock and read those of the rows that still wait, in order of id."""
-    return sql.statement("job_lock_waiting_many", ids=json.dumps(list(ids)))
+def job_lock_feedable_many(sql: Sql, ids: Iterable[int]) -> Statement:
+    """Lock and read those of the rows that have not ended, in order of id."""
+    return sql.statement("job_lock_feedable_many", ids=json.dumps(list(ids)))
 
 
-def job_set_state_if_pending_many(
-    sql: Sql, changes: Iterable[WaitingChange], now: datetime | None = None
-) -> Statement:
-    """Write what became of locked waiting rows; returns id, state and queue of each.
+def job_feed_many(sql: Sql, changes: Iterable[WaitingChange], now: datetime | None = None) -> Statement:
+    """Write what became of locked rows that have not ended; returns id, state and queue of each.
 
-    Raises TypeError or ValueError when a metadata value cannot be written as JSON.
+    A row that does not wait just now takes the metadata, or its end. Raises TypeError or ValueError when a
+    metadata value cannot be written as JSON.
     """
     documents = [_change(sql, change) for change in changes]
     encoded = json.dumps(documents, allow_nan=False, separators=(",", ":"))
-    return sql.statement("job_set_state_if_pending_many", changes=encoded, now=sql.time(now))
+    return sql.statement("job_feed_many", changes=encoded, now=sql.time(now))
 
 
 def _change(sql: Sql, change: WaitingChange) -> dict[str, Any]:

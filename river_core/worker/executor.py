@@ -16,7 +16,7 @@ from river_core.clock import Clock
 from river_core.decide import Attempt, decide, outcome_of
 from river_core.errors import JobCancelError, JobRowDecodeError, RiverError, UnknownJobKindError
 from river_core.job import JobRow, JobState
-from river_core.links import Break
+from river_core.links import MEMBERS, Break, lacks_parts
 from river_core.loss import Loss
 from river_core.outcome import Completed, Failed, Outcome, StateChange, set_completed
 from river_core.resumable import STEP_KEY
@@ -149,6 +149,13 @@ class Executor:
     ) -> Outcome | Awaitable[Outcome | None]:
         if task is None:
             return Failed(UnknownJobKindError(job.row.kind))
+        if MEMBERS in job.row.encoded_metadata and lacks_parts(job.row.metadata):
+            logger.warning(
+                "job %d was set going before what it waits for has ended; it goes on waiting",
+                job.row.id,
+                extra={"job_id": job.row.id},
+            )
+            return o.Interrupted(still_waits=True)
         try:
             run = call if self._extensions is None else self._extensions.surrounding(call, wait)
             outcome = run(task, job) or COMPLETED
@@ -167,7 +174,7 @@ class Executor:
 
     def _completion(self, job: Job, outcome: Outcome, attempt: Attempt) -> Completion:
         now = self._clock.now()
-        if isinstance(outcome, o.Interrupted) and attempt.task is not None:
+        if isinstance(outcome, o.Interrupted) and not outcome.still_waits and attempt.task is not None:
             outcome = attempt.task.interruption
         try:
             change = decide(outcome, attempt, now, job.metadata_updates)

@@ -7,7 +7,7 @@ outcome, and deletions, join both in one transaction. On SQLite everything is on
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 
@@ -17,6 +17,7 @@ from river_core.db.work import AttemptChange
 from river_core.drivers.base import Connection, Driver, Row
 from river_core.inserting import InsertNotifyLimiter, insert_many
 from river_core.job import JobState
+from river_core.links import Recount
 from river_core.notifier import TOPIC_DONE
 from river_core.outcome import FollowUp
 from river_core.worker.completion import Completion, Deletion
@@ -70,6 +71,7 @@ class OutcomeWriter:
                 payload = self._payload(batch, handed.finished)
                 states = self._set_states(connection, changes, payload)
                 self._put_in_outbox(connection, payload)
+                handed.queues |= self._recount(connection, states)
         if handed.queues and self._wake is not None:
             self._wake(handed.queues)
         return states
@@ -130,12 +132,21 @@ class OutcomeWriter:
         sql = self._driver.sql
         items = [item for owner in owners for item in owner.change.hand_overs]
         handed = hand_over(connection, sql, items, self._broken)
-        payloads = [
-            notifications.insert_payload(queue) for queue in self._limiter.allowed_queues(handed.queues)
-        ]
+        self._announce(connection, handed.queues)
+        return handed
+
+    def _recount(self, connection: Connection, states: Mapping[int, JobState]) -> set[str]:
+        """Start rows that were put back to wait and have got their last part while they ran."""
+        items = [Recount(job_id) for job_id, state in states.items() if state is JobState.PENDING]
+        queues = hand_over(connection, self._driver.sql, items, self._broken).queues
+        self._announce(connection, queues)
+        return queues
+
+    def _announce(self, connection: Connection, queues: Collection[str]) -> None:
+        sql = self._driver.sql
+        payloads = [notifications.insert_payload(queue) for queue in self._limiter.allowed_queues(queues)]
         if payloads:
             connection.fetch(notifications.notify_many(sql, notifications.TOPIC_INSERT, payloads))
-        return handed
 
     def _insert_follow_ups(
         self,

@@ -16,11 +16,11 @@ from river_core.drivers.base import Driver
 from river_core.errors import JobRowDecodeError
 from river_core.inserting import InsertNotifyLimiter, insert_many
 from river_core.job import JobRow
-from river_core.links import Break, HandOver, LinkError, members_of, parts_of
+from river_core.links import Break, HandOver, LinkError, Recount, members_of, parts_of
 from river_core.notifier import TOPIC_DONE
 from river_core.service import Service
 from river_core.task import Registry, Task
-from river_core.worker.handing_over import Broken, hand_over
+from river_core.worker.handing_over import Broken, Item, hand_over
 from river_core.worker.outcome_writer import done_payload
 
 INTERVAL_SECONDS = 30.0
@@ -88,7 +88,7 @@ class WaitingSweep(Service):
         return [jobs.decode_job(sql, row) for row in rows]
 
     def _settle(self, task: Task, page: Sequence[JobRow]) -> None:
-        items: list[HandOver] = []
+        items: list[Item] = []
         missing: dict[int, dict[int, int]] = {}
         for row in page:
             try:
@@ -98,8 +98,8 @@ class WaitingSweep(Service):
         ended = self._ended({job_id for members in missing.values() for job_id in members.values()})
         for row in page:
             items.extend(self._late_of(task, row, missing.get(row.id, {}), ended))
+        items.extend(Recount(job_id) for job_id, members in missing.items() if not members)
         if items:
-            logger.info("%d members ended without a word to the jobs that wait for them", len(items))
             self._write(items)
 
     def _late_of(
@@ -141,7 +141,7 @@ class WaitingSweep(Service):
             row = successors[answer]
         return None
 
-    def _write(self, items: Sequence[HandOver]) -> None:
+    def _write(self, items: Sequence[Item]) -> None:
         sql = self._driver.sql
         with self._driver.connect() as connection, connection.transaction():
             handed = hand_over(connection, sql, items, self._broken)
@@ -153,6 +153,8 @@ class WaitingSweep(Service):
                 connection.fetch(notifications.notify_many(sql, notifications.TOPIC_INSERT, payloads))
             if handed.finished:
                 connection.fetch(notifications.notify_many(sql, TOPIC_DONE, [done_payload(handed.finished)]))
+        if handed.changed:
+            logger.info("%d waiting jobs heard by the sweep how members of theirs ended", handed.changed)
         self._wake(handed.queues)
 
 

@@ -6,19 +6,24 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from river_core.client import Client
+from river_core.db import jobs, work
 from river_core.drivers.base import Driver
 from river_core.insert import InsertParams
 from river_core.inserting import InsertNotifyLimiter
 from river_core.job import JobRow, JobState
 from river_core.links import Break, Feed, HandOver, Links, Part, feeds_of, parts_of
-from river_core.outcome import Completed, Failed, FollowUp, Outcome
+from river_core.outcome import Completed, Failed, FollowUp, Outcome, set_completed, set_waiting
 from river_core.task import Job, Registry, Task
+from river_core.worker.completion import Completion
+from river_core.worker.events import EventKind
 from river_core.worker.handing_over import hand_over
+from river_core.worker.outcome_writer import OutcomeWriter
 from river_core.worker.waiting_sweep import SweepTiming, WaitingSweep
 from tests.runtime.workers import row, running, wait_for
 
@@ -135,6 +140,98 @@ def test_a_part_that_comes_twice_counts_once(driver: Driver) -> None:
     assert done.queues == {"default"}
     after = row(driver, ids[-1])
     assert (after.state, parts_of(after.metadata)) == (JobState.AVAILABLE, {0: "first", 1: "other"})
+
+
+def test_a_break_after_the_part_of_the_same_member_counts_for_nothing(driver: Driver) -> None:
+    """Whoever set the member back: its first end stands."""
+    ids = insert(driver, step(Feed("sum", 0)), step(Feed("sum", 1)), waiting("sum"))
+    for item in (Part(ids[-1], 0, "first"), Break(ids[-1], 0)):
+        with driver.connect() as connection, connection.transaction():
+            hand_over(connection, driver.sql, [item], Step.never)  # type: ignore[attr-defined]
+    after = row(driver, ids[-1])
+    assert (after.state, parts_of(after.metadata)) == (JobState.PENDING, {0: "first"})
+
+
+def test_parts_reach_a_row_that_was_set_going_by_hand(driver: Driver) -> None:
+    """It takes them whatever its state, and starts by itself once it waits again."""
+    ids = insert(driver, step(Feed("sum", 0)), step(Feed("sum", 1)), waiting("sum"))
+    assert Client(driver).job_retry(ids[-1]).state is JobState.AVAILABLE
+    for index in (0, 1):
+        with driver.connect() as connection, connection.transaction():
+            done = hand_over(connection, driver.sql, [Part(ids[-1], index, "x")], Step.never)  # type: ignore[attr-defined]
+        assert not done.queues
+    after = row(driver, ids[-1])
+    assert (after.state, parts_of(after.metadata)) == (JobState.AVAILABLE, {0: "x", 1: "x"})
+
+
+def test_a_row_without_its_parts_is_put_back_and_spends_no_attempt(driver: Driver) -> None:
+    """Its task is not called; what came while it ran starts it in the transaction that puts it back."""
+    far = datetime(2100, 1, 1, tzinfo=UTC)
+    later = replace(step(Feed("sum", 0), value="v"), state=JobState.SCHEDULED, scheduled_at=far)
+    ids = insert(driver, later, waiting("sum"))
+    client = Client(driver)
+    client.job_retry(ids[1])
+    with running(driver, Registry().add(Step())):
+        wait_for(lambda: row(driver, ids[1]).state is JobState.PENDING, "the return")
+        assert (row(driver, ids[1]).attempt, row(driver, ids[1]).errors) == (0, [])
+        client.job_retry(ids[0])
+        assert final(driver, ids[1]).metadata[RESULT] == "v"
+    assert row(driver, ids[1]).attempt == 1
+
+
+def test_a_part_that_came_meanwhile_starts_the_row_that_is_put_back(driver: Driver) -> None:
+    """Both are in one transaction: no sweep is needed."""
+    ids = insert(driver, step(Feed("sum", 0), value="v"), waiting("sum"))
+    Client(driver).job_retry(ids[1])
+    with driver.connect() as connection, connection.transaction():
+        claimed = connection.fetch(work.job_get_available(driver.sql, "default", "me", 9))
+        rows = [jobs.decode_job(driver.sql, found[: jobs.COLUMN_COUNT]) for found in claimed if found[0]]
+    [waiting_row] = [item for item in rows if item.id == ids[1]]
+    with driver.connect() as connection, connection.transaction():
+        hand_over(connection, driver.sql, [Part(ids[1], 0, "v")], Step.never)  # type: ignore[attr-defined]
+    woken: list[str] = []
+    back = Completion(waiting_row, set_waiting(0, {}), EventKind.JOB_INTERRUPTED)
+    writer = OutcomeWriter(driver, "me", InsertNotifyLimiter(), Step.never, wake=woken.extend)  # type: ignore[attr-defined]
+    writer.write([back])
+    assert (row(driver, ids[1]).state, woken) == (JobState.AVAILABLE, ["default"])
+
+
+@pytest.mark.parametrize("broken_at", ["hand_over", "insert", "end"])
+def test_a_hand_over_and_the_end_it_belongs_to_are_one_transaction(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, broken_at: str
+) -> None:
+    """Whichever statement is the last one that is run: nothing of it stays."""
+    ids = insert(driver, step(Feed("sum", 0), value="v"), waiting("sum"))
+    with driver.connect() as connection, connection.transaction():
+        claimed = connection.fetch(work.job_get_available(driver.sql, "default", "me", 9))
+        member = jobs.decode_job(driver.sql, claimed[0][: jobs.COLUMN_COUNT])
+    told = FollowUp(InsertParams("step", "{}"))
+    end = set_completed(member.created_at, {}, Completed({}, (told,), (Part(ids[1], 0, "v"),)))
+    writer = OutcomeWriter(driver, "me", InsertNotifyLimiter(), Step.never)  # type: ignore[attr-defined]
+    name = {"hand_over": "_hand_over", "insert": "_insert_follow_ups", "end": "_set_states"}[broken_at]
+    whole = getattr(OutcomeWriter, name)
+
+    def breaking(*args: Any) -> Any:
+        whole(*args)
+        raise ConnectionError("killed here")
+
+    monkeypatch.setattr(OutcomeWriter, name, breaking)
+    with pytest.raises(ConnectionError):
+        writer.write([Completion(member, end, EventKind.JOB_COMPLETED)])
+    assert row(driver, ids[0]).state is JobState.RUNNING
+    assert (row(driver, ids[1]).state, parts_of(row(driver, ids[1]).metadata)) == (JobState.PENDING, {})
+    assert len(Client(driver).job_list(limit=100).jobs) == 2
+
+
+def test_the_sweep_starts_a_row_that_has_all_its_parts(driver: Driver) -> None:
+    """As one that somebody made wait again by hand."""
+    ids = insert(driver, step(Feed("sum", 0)), waiting("sum"))
+    with driver.connect() as connection, connection.transaction():
+        hand_over(connection, driver.sql, [Part(ids[1], 0, "v")], Step.never)  # type: ignore[attr-defined]
+    Client(driver).job_update(ids[1], state=JobState.PENDING)
+    with swept(driver) as sweep:
+        sweep.run_once()
+    assert row(driver, ids[1]).state is JobState.AVAILABLE
 
 
 Step.never = staticmethod(lambda row, cause: pytest.fail("nothing is broken"))  # type: ignore[attr-defined]

@@ -36,18 +36,19 @@ FROM json_to_recordset(@jobs::text::json) AS job (
 ORDER BY job.id
 RETURNING /* INCLUDE: job_columns */;
 
--- name: job_lock_waiting_many
--- Locks, in id order, those of the rows @ids (a JSON array) that still wait.
+-- name: job_lock_feedable_many
+-- Locks, in id order, those of the rows @ids (a JSON array) that have not ended.
 SELECT /* INCLUDE: job_columns */
 FROM /* TEMPLATE: schema */river_job
 WHERE id = ANY (ARRAY(SELECT value::bigint FROM jsonb_array_elements_text(@ids::text::jsonb)))
-  AND state = 'pending'
+  AND finalized_at IS NULL
 ORDER BY id
 FOR UPDATE;
 
--- name: job_set_state_if_pending_many
+-- name: job_feed_many
 -- Writes what became of waiting rows, which the caller has locked. One that is to be available runs `delay`
--- seconds from now, and not before the time that it was given.
+-- seconds from now, and not before the time that it was given. One that does not wait just now, because
+-- somebody set it going by hand, takes the metadata, or its end.
 WITH change AS MATERIALIZED (
     SELECT *
     FROM jsonb_to_recordset(@changes::text::jsonb) AS input (
@@ -60,13 +61,15 @@ WITH change AS MATERIALIZED (
 )
 UPDATE /* TEMPLATE: schema */river_job
 SET state = CASE
+        WHEN river_job.state <> 'pending' AND change.state NOT IN ('cancelled', 'completed', 'discarded')
+            THEN river_job.state
         WHEN change.state = 'available'
             AND greatest(scheduled_at, now() + change.delay * interval '1 second') > now() + interval '5 seconds'
             THEN 'scheduled'
         ELSE change.state::/* TEMPLATE: schema */river_job_state
     END,
     scheduled_at = CASE
-        WHEN change.state = 'available'
+        WHEN river_job.state = 'pending' AND change.state = 'available'
             THEN greatest(scheduled_at, coalesce(@now::text::timestamptz, now()) + change.delay * interval '1 second')
         ELSE scheduled_at
     END,
@@ -80,7 +83,7 @@ SET state = CASE
     metadata = river_job.metadata || change.metadata
 FROM change
 WHERE river_job.id = ANY (ARRAY[change.id])
-  AND river_job.state = 'pending'
+  AND river_job.finalized_at IS NULL
 RETURNING river_job.id, river_job.state::text, river_job.queue;
 
 -- name: job_list_waiting

@@ -45,17 +45,18 @@ WHERE true
 ORDER BY job.key
 RETURNING /* INCLUDE: job_columns */;
 
--- name: job_lock_waiting_many
--- Those of the rows @ids (a JSON array) that still wait; the write transaction locks them.
+-- name: job_lock_feedable_many
+-- Those of the rows @ids (a JSON array) that have not ended; the write transaction locks them.
 SELECT /* INCLUDE: job_columns */
 FROM /* TEMPLATE: schema */river_job
 WHERE id IN (SELECT value FROM json_each(@ids))
-  AND state = 'pending'
+  AND finalized_at IS NULL
 ORDER BY id;
 
--- name: job_set_state_if_pending_many
+-- name: job_feed_many
 -- Writes what became of waiting rows, which the caller has locked. One that is to be available runs `delay`
--- seconds from now, and not before the time that it was given.
+-- seconds from now, and not before the time that it was given. One that does not wait just now, because
+-- somebody set it going by hand, takes the metadata, or its end.
 WITH change AS MATERIALIZED (
     SELECT
         json_extract(input.value, '$.id') AS id,
@@ -71,13 +72,15 @@ WITH change AS MATERIALIZED (
 )
 UPDATE /* TEMPLATE: schema */river_job
 SET state = CASE
+        WHEN river_job.state <> 'pending' AND change.state NOT IN ('cancelled', 'completed', 'discarded')
+            THEN river_job.state
         WHEN change.state = 'available'
             AND max(scheduled_at, change.due) > strftime('%Y-%m-%d %H:%M:%f', 'now', '5 seconds')
             THEN 'scheduled'
         ELSE change.state
     END,
     scheduled_at = CASE
-        WHEN change.state = 'available' THEN max(scheduled_at, change.due)
+        WHEN river_job.state = 'pending' AND change.state = 'available' THEN max(scheduled_at, change.due)
         ELSE scheduled_at
     END,
     finalized_at = CASE
@@ -91,7 +94,7 @@ SET state = CASE
     metadata = jsonb(river_merge(river_json(river_job.metadata), change.metadata))
 FROM change
 WHERE river_job.id = change.id
-  AND river_job.state = 'pending'
+  AND river_job.finalized_at IS NULL
 RETURNING id, state, queue;
 
 -- name: job_list_waiting

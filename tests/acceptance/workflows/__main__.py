@@ -1,4 +1,4 @@
-"""`python -m tests.acceptance.workflows URL [COUNT [KILLS [SEED]]]`: the long form, by hand."""
+"""`python -m tests.acceptance.workflows URL [COUNT [SEED]]`: the long form, by hand."""
 
 from __future__ import annotations
 
@@ -8,27 +8,19 @@ from contextlib import closing
 from pathlib import Path
 
 from river_core import open_driver
-from tests.acceptance.workflows.running import examine
+from tests.acceptance.workflows.running import MAX_FAULTS, Plan, examine
 from tests.databases import migrate
 
 LONG = 10_000
 
 
-def main(url: str, count: str = str(LONG), kills: str = "", seed: str = "1") -> int:
+def main(url: str, count: str = str(LONG), seed: str = "1") -> int:
     """Run, print what was found, and return 1 for a fault."""
     with closing(open_driver(url)) as driver:
         migrate(driver)
     with tempfile.TemporaryDirectory() as folder:
-        found = examine(url, Path(folder), int(count), int(seed), int(kills or int(count) // 20))
-    lines = [
-        f"{found.workflows} workflows, {found.tasks} tasks, {found.kills} kills, {found.reruns} more runs"
-    ]
-    lines += [
-        f"{found.seconds:.0f} s, {len(found.faults)} faults",
-        *found.faults[:50],
-        "",
-    ]
-    sys.stdout.write("\n".join(lines))
+        found = examine(url, Path(folder), Plan(int(count), int(seed)))
+    sys.stdout.write("\n".join([str(found), *found.faults[:MAX_FAULTS], ""]))
     return 1 if found.faults else 0
 
 

@@ -1,14 +1,23 @@
-"""Random workflows as plain data, the value that each must end with, and the signature that it is."""
+"""Random workflows as plain data, and the signature that each is, made with Celery's own names."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 MAX_DEPTH = 4
+CONTAINERS = ("chain", "group", "chord")
+ORDINARY = "work"
+SPECIAL = ("quiet", "retried", "swap", "map", "starmap", "chunks")
+"""Kinds of single tasks that something is special about; `fail` and `quiet_fail` come in addition."""
+SWAPS = ("task", "chain", "group", "chord", "broken")
+"""What a task of kind `swap` puts in its own place."""
+CHANCE_OF_CONTAINER = 0.6
+CHANCE_OF_SPECIAL = 0.35
+CHANCE_OF_FAILURE = 0.02
+CHANCE_OF_LINK = 0.1
 
 
 @dataclass(frozen=True)
@@ -18,69 +27,78 @@ class Shape:
     kind: str
     tag: str = ""
     parts: tuple[Shape, ...] = ()
-
-
-@dataclass(frozen=True)
-class Ends:
-    """The values that a part of a workflow ends with, and whether what follows takes their list."""
-
-    values: tuple[str, ...]
-    is_list: bool
-
-    @property
-    def taken(self) -> Any:
-        """What the next task gets."""
-        return list(self.values) if self.is_list else self.values[0]
+    swap: str = ""
+    has_callback: bool = False
+    has_errback: bool = False
 
 
 def random_shape(chance: random.Random, name: str) -> Shape:
     """Return a workflow that ends in one task."""
     tags = (f"{name}.{number}" for number in range(1_000_000))
-    return Shape("chain", parts=(_part(chance, tags, MAX_DEPTH), Shape("task", next(tags))))
+    return Shape("chain", parts=(_part(chance, tags, MAX_DEPTH), Shape(ORDINARY, next(tags))))
 
 
-def _part(chance: random.Random, tags: Any, depth: int) -> Shape:
-    kind = chance.choice(("task", "chain", "group", "chord")) if depth else "task"
-    if kind == "task":
-        return Shape("task", next(tags))
+def _part(chance: random.Random, tags: Iterator[str], depth: int) -> Shape:
+    if not depth or chance.random() > CHANCE_OF_CONTAINER:
+        return _task(chance, next(tags))
+    kind = chance.choice(CONTAINERS)
     parts = [_part(chance, tags, depth - 1) for _ in range(chance.randint(2, 3))]
     if kind == "chord":
-        parts.append(_part(chance, tags, depth - 2 if depth > 1 else 0))
+        parts.append(_part(chance, tags, max(depth - 2, 0)))
     return Shape(kind, parts=tuple(parts))
 
 
-def tags_of(shape: Shape) -> list[str]:
-    """Return the tags of all tasks."""
-    return [shape.tag] if shape.kind == "task" else [tag for part in shape.parts for tag in tags_of(part)]
+def _task(chance: random.Random, tag: str) -> Shape:
+    kind = ORDINARY
+    if chance.random() < CHANCE_OF_FAILURE:
+        kind = chance.choice(("fail", "quiet_fail"))
+    elif chance.random() < CHANCE_OF_SPECIAL:
+        kind = chance.choice(SPECIAL)
+    is_group = kind == "chunks"
+    return Shape(
+        kind,
+        tag,
+        swap=chance.choices(SWAPS, (4, 4, 4, 4, 1))[0] if kind == "swap" else "",
+        has_callback=not is_group and chance.random() < CHANCE_OF_LINK,
+        has_errback=not is_group and (kind == "fail" or chance.random() < CHANCE_OF_LINK),
+    )
 
 
-def value_of(tag: str, taken: Any) -> str:
-    """Return what the task of a tag returns for what it was given."""
-    return hashlib.sha1(json.dumps([tag, taken]).encode()).hexdigest()[:12]  # noqa: S324 - no secret
-
-
-def expected(shape: Shape, before: Ends | None = None) -> Ends:
-    """Return what a workflow ends with."""
-    if shape.kind == "task":
-        return Ends((value_of(shape.tag, None if before is None else before.taken),), False)
-    if shape.kind == "chain":
-        for part in shape.parts:
-            before = expected(part, before)
-        assert before is not None
-        return before
-    members = shape.parts if shape.kind == "group" else shape.parts[:-1]
-    values = tuple(value for member in members for value in expected(member, before).values)
-    ends = Ends(values, True)
-    return ends if shape.kind == "group" else expected(shape.parts[-1], ends)
-
-
-def signature_of(shape: Shape, work: Any) -> Any:
-    """Return the signature of a workflow, made with Celery's own names."""
+def signature_of(shape: Shape, app: Any) -> Any:
+    """Return the signature of a workflow."""
     from river_compat.celery import chain, chord, group
 
-    if shape.kind == "task":
-        return work.s(shape.tag)
-    parts = [signature_of(part, work) for part in shape.parts]
+    if not shape.parts:
+        return _linked(shape, _signature_of_task(shape, app), app)
+    parts = [signature_of(part, app) for part in shape.parts]
     if shape.kind == "chord":
-        return chord(parts[:-1], parts[-1])
-    return chain(*parts) if shape.kind == "chain" else group(parts)
+        return chord(parts[:-1], parts[-1], app=app)
+    return chain(*parts) if shape.kind == "chain" else group(parts, app=app)
+
+
+def _signature_of_task(shape: Shape, app: Any) -> Any:
+    from river_compat.celery.canvas import chunks, xmap, xstarmap
+
+    work, tags = app.signature(ORDINARY), items_of(shape)
+    if shape.kind == "map":
+        return xmap(work, tags, app=app)
+    if shape.kind == "starmap":
+        return xstarmap(work, [(tag,) for tag in tags], app=app)
+    if shape.kind == "chunks":
+        return chunks(work, [(tag,) for tag in tags], 2, app=app).group()
+    args = (shape.swap, shape.tag) if shape.kind == "swap" else (shape.tag,)
+    made = app.signature(shape.kind.removeprefix("quiet_") if shape.kind != "quiet" else ORDINARY, args)
+    return made.set(ignore_result=True) if shape.kind.startswith("quiet") else made
+
+
+def items_of(shape: Shape) -> list[str]:
+    """Return the tags of the calls that a `map`, `starmap` or `chunks` makes."""
+    return [f"{shape.tag}/{number}" for number in range(3)]
+
+
+def _linked(shape: Shape, sig: Any, app: Any) -> Any:
+    if shape.has_callback:
+        sig.link(app.signature("called_back", (shape.tag,)))
+    if shape.has_errback:
+        sig.link_error(app.signature("told_of_error", (shape.tag,)))
+    return sig
