@@ -5,11 +5,14 @@ from contextlib import ExitStack
 from ..observation import new_id, note, notes, outcome, wait_for_notes
 from ..own import project
 
+# A prefix, since Celery on Redis gives back what any worker of the database has not acknowledged for so long.
+TRANSPORT = {"visibility_timeout": 1, "global_keyprefix": "delivery-crash"}
 OWN = """
+from program.cases.delivery_crash import TRANSPORT
 from program.observation import note, notes, until
 from program.own import application
 
-app = application(broker_transport_options={"visibility_timeout": 1}, worker_prefetch_multiplier=1)
+app = application(broker_transport_options=TRANSPORT, worker_prefetch_multiplier=1)
 
 
 @app.task(bind=True, acks_late=True)
@@ -24,6 +27,7 @@ def begin():
     """Kill the first worker, and start the second one, which needs a while to be sure of that."""
     stack, key = ExitStack(), new_id()
     own = stack.enter_context(project(own=OWN))
+    own.app.conf.broker_transport_options = TRANSPORT
     result = own.send("own.hold", key)
     worker = own.worker("-c", "1")
     wait_for_notes(key)

@@ -8,14 +8,17 @@ import signal
 from ..observation import new_id, note, notes, outcome, wait_for_notes
 from ..own import application, project, working
 
+# A prefix, since Celery on Redis gives back what any worker of the database has not acknowledged for so long.
+TRANSPORT = {"visibility_timeout": 3600, "global_keyprefix": "delivery-shutdown"}
 OWN = """
 import os
 
 from celery import signals
+from program.cases.delivery_shutdown import TRANSPORT
 from program.observation import note, notes, until
 from program.own import application
 
-app = application(task_acks_late=True, worker_prefetch_multiplier=1)
+app = application(task_acks_late=True, worker_prefetch_multiplier=1, broker_transport_options=TRANSPORT)
 
 
 @signals.worker_shutting_down.connect
@@ -26,53 +29,74 @@ def tell(sig=None, how=None, exitcode=None, **kwargs):
 @app.task(bind=True)
 def hold(self, key):
     note(key, bool(self.request.delivery_info.get("redelivered")))
-    until(lambda: notes(key + "-go"), bool)
+    until(lambda: notes(key + "-go"), bool, 60)
     return "held"
 """
+COLD = {
+    "quit": ({}, [signal.SIGQUIT]),
+    "remapped": ({"REMAP_SIGTERM": "SIGQUIT"}, [signal.SIGTERM]),
+    "twice": ({}, [signal.SIGINT, signal.SIGINT]),
+}
+
+
+class Stopped:
+    """A worker that has begun a task on a queue of its own."""
+
+    def __init__(self, own, name, *options, **env):
+        self.key, self.stopping, self.queue = new_id(), new_id(), f"{own.queue}-{name}"
+        self.result = own.send("own.hold", self.key, queue=self.queue)
+        options = ("-Q", self.queue, "-n", f"{name}@here", "-c", "1", *options)
+        self.worker = own.worker(*options, env={"STOPPING": self.stopping, **env})
+        wait_for_notes(self.key)
+
+    def stop(self, signals):
+        """Send the signals, each when the one before was heard."""
+        for count, number in enumerate(signals, 1):
+            self.worker.send_signal(number)
+            told = wait_for_notes(self.stopping, count)
+        return told
 
 
 def observe():
-    first, second, stopping = new_id(), new_id(), new_id()
-    env = {"STOPPING": stopping}
     with project(own=OWN) as own:
-
-        def stops(how, *signals):
-            """A worker takes the second task up and is stopped before its end."""
-            runs = len(notes(second))
-            worker = own.worker("-c", "1", env={**env, **how})
-            wait_for_notes(second, runs + 1)
-            for number in signals[:-1]:
-                told = len(notes(stopping))
-                worker.send_signal(number)
-                wait_for_notes(stopping, told + 1)
-            worker.stop(signals[-1])
-            return after.state
-
-        held = own.send("own.hold", first)
-        one = own.worker("-c", "1", "-l", "INFO", env=env)
-        wait_for_notes(first)
-        after = own.send("own.hold", second)
-        one.send_signal(signal.SIGUSR1)
-        one.wait_for('File "')
-        one.send_signal(signal.SIGTERM)
-        wait_for_notes(stopping)
-        note(first + "-go", True)
-        seen = {"warm": [outcome(held), one.wait(), notes(second)]}
-        seen["quit"] = stops({}, signal.SIGQUIT)
-        seen["remapped"] = stops({"REMAP_SIGTERM": "SIGQUIT"}, signal.SIGTERM)
-        seen["twice"] = stops({}, signal.SIGINT, signal.SIGINT)
-        note(second + "-go", True)
-        seen["at last"] = finish(own, after)
-        return {**seen, "runs": [notes(first), notes(second)], "told": notes(stopping)}
+        own.app.conf.broker_transport_options = TRANSPORT
+        return {"warm": warm(own), "cold": cold(own)}
 
 
-def finish(own, result):
-    app = application(task_default_queue=own.queue, task_acks_late=True, set_as_current=False)
+def warm(own):
+    one = Stopped(own, "warm", "-l", "INFO")
+    after = own.send("own.hold", new_id(), queue=one.queue)
+    one.worker.send_signal(signal.SIGUSR1)
+    one.worker.wait_for('File "')
+    told = one.stop([signal.SIGTERM])
+    note(one.key + "-go", True)
+    return [told, outcome(one.result), one.worker.wait(), after.state, notes(one.key)]
+
+
+def cold(own):
+    stopped = {name: Stopped(own, name, **env) for name, (env, _) in COLD.items()}
+    told = {name: stopped[name].stop(signals) for name, (_, signals) in COLD.items()}
+    for each in stopped.values():
+        each.worker.wait()
+    before = {name: each.result.state for name, each in stopped.items()}
+    run_again(own, [each.queue for each in stopped.values()])
+    again = {name: [outcome(each.result), notes(each.key)] for name, each in stopped.items()}
+    return {"told": told, "before": before, "again": again}
+
+
+def run_again(own, queues):
+    app = application(
+        task_default_queue=queues[0],
+        task_acks_late=True,
+        broker_transport_options={**TRANSPORT, "visibility_timeout": 1},
+        set_as_current=False,
+    )
 
     @app.task(name="own.hold", bind=True)
     def hold(self, key):
         note(key, bool(self.request.delivery_info.get("redelivered")))
+        note(own.queue, key)
         return "held"
 
-    with working(app):
-        return outcome(result)
+    with working(app, queues=queues):
+        wait_for_notes(own.queue, len(queues))

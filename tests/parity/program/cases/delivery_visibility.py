@@ -9,7 +9,7 @@ from ..own import application, working
 def observe():
     app = application(
         task_default_queue=new_id(),
-        broker_transport_options={"visibility_timeout": 1},
+        broker_transport_options={"visibility_timeout": 1, "global_keyprefix": "delivery-visibility"},
         worker_prefetch_multiplier=1,
         set_as_current=False,
     )
