@@ -4,7 +4,7 @@ from celery import group, shared_task
 
 from ..observation import WAIT
 
-MANY = 200
+MANY = 80
 
 
 @shared_task
@@ -19,12 +19,12 @@ def add(x, y):
 
 def observe():
     grouped = group(square.s(number) for number in range(MANY)).apply_async()
-    chunked = add.chunks(zip(range(MANY), range(MANY), strict=True), 50)()
+    chunked = add.chunks(zip(range(MANY), range(MANY), strict=True), 20)()
     looped = [square.delay(number) for number in range(20)]
     ids = {result.id for result in [*grouped, *chunked, *looped]}
     return {
         "grouped": grouped.get(timeout=WAIT) == [number * number for number in range(MANY)],
-        "chunked": chunked.get(timeout=WAIT) == [list(range(at, at + 100, 2)) for at in range(0, 400, 100)],
+        "chunked": chunked.get(timeout=WAIT) == [list(range(at, at + 40, 2)) for at in range(0, 160, 40)],
         "looped": [result.get(timeout=WAIT) for result in looped],
         "ids": [len(ids), len(grouped), len(chunked)],
     }
