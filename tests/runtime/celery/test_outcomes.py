@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from river_compat.celery import Celery, Task, chain, chord
+from river_compat.celery.command import WorkerOptions, build_worker
 from river_compat.celery.exceptions import (
     Ignore,
     ImproperlyConfigured,
@@ -19,10 +20,12 @@ from river_compat.celery.exceptions import (
     TaskRevokedError,
     WorkerLostError,
 )
+from river_core.drivers.psycopg import PsycopgDriver
 from river_core.errors import JobCancelError, JobSnoozeError
 from river_core.job import JobState
 from tests.runtime.celery.conftest import Working
 from tests.runtime.celery.rows import final_row, finished, insert_envelope, rows_of
+from tests.runtime.stored import run
 from tests.runtime.workers import wait_for
 
 TIMEOUT = 20
@@ -37,6 +40,47 @@ def test_a_success_is_a_completed_row_with_its_output(app: Celery, working: Work
     row = rows_of(app, result.id)[0]
     assert (row.state, row.attempt, row.max_attempts) == (JobState.COMPLETED, 1, 25)
     assert row.metadata == {"output": 3, "python_task_outcome": "succeeded"}
+
+
+CUT = """
+CREATE SEQUENCE inserts;
+CREATE FUNCTION cut_second() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF nextval('inserts') = 2 THEN
+        PERFORM pg_terminate_backend(pg_backend_pid());
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER cut_second BEFORE INSERT ON river_job FOR EACH ROW EXECUTE FUNCTION cut_second();
+"""
+
+
+@pytest.mark.postgres
+def test_a_retry_whose_transaction_is_cut_is_written_again(postgres_driver: PsycopgDriver) -> None:
+    """Row 5.8. The server ends the connection in it: nothing is lost, and nothing there twice."""
+    app, ran = Celery("cut", set_as_current=False, river_driver=postgres_driver), []
+
+    @app.task(shared=False, bind=True, name="retried")
+    def retried(self: Any) -> int:
+        ran.append(self.request.retries)
+        if self.request.retries == 0:
+            raise self.retry(countdown=0)
+        return 7
+
+    with postgres_driver.connect() as connection:
+        connection.run_script(CUT)
+    worker = build_worker(app, WorkerOptions(concurrency=2, pool="threads"))
+    worker.start()
+    try:
+        result = retried.delay()
+        assert result.get(timeout=TIMEOUT) == 7
+    finally:
+        worker.stop_and_cancel()
+    rows = rows_of(app, result.id)
+    assert [row.metadata["python_task_outcome"] for row in rows] == ["retried", "succeeded"]
+    assert ran == [0, 1]
+    assert run(postgres_driver, "SELECT last_value FROM inserts") == [(3,)]
+    app.close()
 
 
 EXACT = {"z": 1, "a": -0.0, "b": 1e22, "c": "x\x00y", "d": float("inf"), "é": "\ud800"}
