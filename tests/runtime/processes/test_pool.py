@@ -466,6 +466,8 @@ def test_hooks_run_in_children(driver: Driver, tmp_path: Path) -> None:
     options = pool(2, child_started=note("started"), child_stopping=note("stopping"))
     with running(driver, registry(pid=say_pid), **options) as worker:
         wait_for(lambda: len(list(tmp_path.glob("started-*"))) == 2, "the starts")
+        # a child may be there a moment before the worker knows its process id
+        wait_for(lambda: len(slots_of(worker).pids) == 2, "their process ids")
         pids = {str(pid) for pid in slots_of(worker).pids}
         assert worker.stop()
     for what in ("started", "stopping"):
