@@ -83,14 +83,14 @@ def test_jobs_are_claimed_by_priority_time_and_id(scene: Scene) -> None:
     """Checklist 23, 58. Fleet, ClaimOrder: an explicit time in the past is stored as scheduled."""
     times = [(1, "03:30"), (4, "03:00"), (1, "03:00"), (3, "01:00"), (1, "02:00"), (1, "02:00")]
     ids = []
-    for priority, moment in times:
+    for priority, minute in times:
         job = scene.insert(
             scene.first,
             "order",
             "sleep",
             duration_ms=5,
             priority=priority,
-            scheduled_at=f"2026-01-01T00:{moment}Z",
+            scheduled_at=f"2026-01-01T00:{minute}Z",
         )
         assert job["state"] == "scheduled"
         ids.append(job["id"])
