@@ -283,7 +283,7 @@ def test_a_child_that_dies_costs_its_own_task(site: Site) -> None:
 
 
 def test_a_poison_task_ends(site: Site) -> None:
-    """Open case O02. At the limit of attempts it fails, and says how often it was lost."""
+    """Open case O02. Row 5.18. At the limit of attempts it fails, and says how often it was lost."""
     site.send("die.delay('a')")
     site.change("UPDATE river_job SET max_attempts = 3")
     with site.worker("-c", "1"):

@@ -60,7 +60,7 @@ def send(request: pytest.FixtureRequest, app: Celery) -> Any:
 
 
 def test_a_rollback_takes_the_row_with_it(app: Celery, database_url: str, send: Any) -> None:
-    """O44. And waiting says so instead of hanging."""
+    """O44. Row 3.25. And waiting says so instead of hanging."""
     with open_connection(database_url) as connection:
         result = send(connection)
         assert rows_of(app, result.id) == []
