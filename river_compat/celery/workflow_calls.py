@@ -63,7 +63,7 @@ def headers(
         found["root_id"], found["parent_id"] = last.root_id, last.sig.id
         found[TAKES] = _takes(step)
         found[ENDS_CHORD] = step.ends_chord or None
-        found[TELLS] = bool(step.ends_chord and options.get("link_error")) or None
+        found[TELLS] = (step.told_as or True) if step.ends_chord and options.get("link_error") else None
         if isinstance(options.get("expires"), numbers.Real):
             found[EXPIRES_IN] = options["expires"]
     step.root_id = found.get("root_id") or root_id or task_id

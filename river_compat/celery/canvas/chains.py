@@ -29,6 +29,8 @@ class _chain(Signature):  # noqa: N801 - Celery's name
         self.subtask_type = "chain"
         self.steps: list[Any] | None = None
         """The steps as `freeze` left them: without inner chains and empty groups."""
+        self.gave_errbacks = False
+        """Whether its steps have got errbacks of the whole by now."""
 
     @classmethod
     def from_dict(cls, d: dict[str, Any], app: Any = None) -> Any:
@@ -113,6 +115,7 @@ class _chain(Signature):  # noqa: N801 - Celery's name
         if not copy.steps:
             return None
         add_links(copy.steps, own)
+        copy.gave_errbacks = bool(own["link_error"])
         return copy
 
     def freeze(

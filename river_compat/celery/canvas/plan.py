@@ -31,6 +31,8 @@ class Step:
     takes_list: bool = False
     ends_chord: bool = False
     """Whether it runs in a chord's body, first: it fails with ChordError where the header fails."""
+    told_as: str | None = None
+    """The id that its errbacks hear when the header fails: of the chain that gave them, else its own."""
     group_id: str | None = None
     name: str | None = None
     feeds: list[Feed] = field(default_factory=list)
@@ -88,6 +90,8 @@ class Plan:
         """Take the batch that the steps' rows will be part of."""
         self.steps: list[Step] = []
         self._batch = batch
+        self._linked_bodies: set[int] = set()
+        """Bodies of chords that have their errbacks from a chain around the chord."""
 
     def add(self, sig: Any, before: Ends | None, start: Start, group_id: str | None = None) -> Ends:
         """Add a frozen signature that runs after `before`; `group_id` is for its last tasks."""
@@ -116,6 +120,7 @@ class Plan:
     def _chain(self, sig: Any, before: Ends | None, start: Start, group_id: str | None) -> Ends:
         steps = sig.steps if sig.steps is not None else sig.tasks
         add_links(steps, start.options)
+        tells = self._tells_as_whole(sig, steps, before, start)
         start = start.unlinked
         ends = before
         for at, item in enumerate(steps):
@@ -126,7 +131,20 @@ class Plan:
                 for member in ends.steps:
                     member.follows = trail(step)
             ends = self.add(step, ends, start if at == 0 else Start(), group_id if is_last else None)
+            if at == 0 and tells:
+                for first in ends.steps:
+                    first.told_as = sig.id
         return ends if ends is not None else Ends((), False)
+
+    def _tells_as_whole(self, sig: Any, steps: Any, before: Ends | None, start: Start) -> bool:
+        """Whether errbacks of a chord's body hear the id of this chain when the header fails, as Celery's do.
+
+        Those that an outer chain has given to the chord hear that of the body's first step.
+        """
+        if not (sig.gave_errbacks or start.options.get("link_error")):
+            return False
+        self._linked_bodies.update(id(step.body) for step in steps if algebra.is_chord(step))
+        return before is not None and before.of_chord and id(sig) not in self._linked_bodies
 
     def _group(self, sig: Any, before: Ends | None, start: Start) -> Ends:
         group_id = sig.options.get("group_id") or sig.id
