@@ -37,6 +37,10 @@ REASON = "reason"
 LOST = "lost"
 """In the cause of a break: that it was given up after a crash, without a word of its own."""
 
+TOLD = "python_task_told"
+"""Metadata key of a step that could not run, and in the cause of a break: the ids of the tasks before it
+whose errbacks are called, so that those that it shares with them are not called again."""
+
 _IGNORED = "ended without a result (Ignore)"
 _CANCELLED = "was cancelled"
 _GONE = "was deleted"
@@ -96,6 +100,8 @@ def _cause(task_id: str, metadata: Mapping[str, Any], reason: str) -> dict[str, 
     cause: dict[str, Any] = {BROKEN_BY: task_id, REASON: reason}
     if EXCEPTION in metadata:
         cause[CAUSE] = metadata[EXCEPTION]
+    if TOLD in metadata:
+        cause[TOLD] = metadata[TOLD]
     return cause
 
 

@@ -132,10 +132,11 @@ class AsyncResult(ResultTree, Generic[R]):
     ) -> Any:
         """Wait for the task and return its value, or raise its exception.
 
-        `timeout` is in seconds, 0 looks once; `propagate=False` returns the exception. None at once for
-        a task whose result is ignored. `on_interval` is called every `interval` seconds. Raises
-        TimeoutError; RuntimeError inside a task, and inside the open transaction in which the task was
-        sent.
+        `timeout` is in seconds, 0 looks once; `propagate=False` returns the exception. Of a task that failed
+        because one before it in its workflow did, the exception of that one is raised, unless
+        `follow_parents` is off. None at once for a task whose result is ignored. `on_interval` is called
+        every `interval` seconds. Raises TimeoutError; RuntimeError inside a task, and inside the open
+        transaction in which the task was sent.
         """
         if self.ignored:
             return None
@@ -147,6 +148,8 @@ class AsyncResult(ResultTree, Generic[R]):
             wait_for(self.app.runtime, self.backend.look, [self], timeout, interval, on_interval)
         if on_message is not None:
             on_message(self._get_task_meta())
+        if follow_parents and propagate and self._get_task_meta()["status"] in states.PROPAGATE_STATES:
+            self._raise_of_parents()
         return self.maybe_throw(propagate, callback)
 
     def wait(self, *args: Any, **kwargs: Any) -> Any:

@@ -11,13 +11,14 @@ from river_compat.celery import result_storing, states
 from river_compat.celery.einfo import ExceptionInfo
 from river_compat.celery.exceptions import TaskRevokedError, TimeoutError  # noqa: A004 - Celery's own
 from river_compat.celery.pending import check_kept, check_visible
+from river_compat.celery.remote_names import REVOKED
 from river_compat.celery.result_rows import Rows, Wanted, find_rows
 from river_compat.celery.result_tuples import result_from_tuple
 from river_compat.celery.retention import kept_results, seconds_kept
-from river_compat.celery.row_meta import Meta, meta_of
+from river_compat.celery.row_meta import Meta, meta_of, revoked_before
 from river_compat.expired import delete_expired
 from river_core import task_rows
-from river_core.standing import StandingRows
+from river_core.standing import MAX_KEY_CHARACTERS, StandingRows
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
@@ -54,20 +55,22 @@ class RowBackend:
         """
         wanted = [result.wanted() for result in results]
         found = find_rows(self.app.runtime.driver, wanted)
+        revoked = self._revoked_before(zip((result.id for result in results), found, strict=True))
         for result, rows in zip(results, found, strict=True):
-            yield result, result.note(rows, meta_of(self.app, result.id, rows))
+            yield result, result.note(rows, revoked.get(result.id) or meta_of(self.app, result.id, rows))
 
     def look(
         self, results: Sequence[AsyncResult[Any]]
     ) -> Iterator[tuple[AsyncResult[Any], BaseException | None]]:
         """Give the tasks that have ended, and those for which waiting is in vain, with the reason."""
         found = find_rows(self.app.runtime.driver, [result.wanted() for result in results])
+        revoked = self._revoked_before(zip((result.id for result in results), found, strict=True))
         for result, rows in zip(results, found, strict=True):
             try:
                 if rows is None:
                     check_visible(result.id, result.joined)
                     check_kept(result.id, result.awaited_row)
-                meta = result.note(rows, meta_of(self.app, result.id, rows))
+                meta = result.note(rows, revoked.get(result.id) or meta_of(self.app, result.id, rows))
             except Exception as error:  # noqa: BLE001 - a row that cannot be read fails its own waiters only
                 yield result, error
                 continue
@@ -75,8 +78,22 @@ class RowBackend:
                 yield result, None
 
     def get_task_meta(self, task_id: str, cache: bool = True) -> Meta:
-        """Return state, result, traceback and facts of a task by its id; PENDING for an unknown one."""
-        return meta_of(self.app, task_id, self.find(task_id))
+        """Return state, result, traceback and facts of a task by its id; PENDING for an unknown one.
+
+        An id that was revoked before anybody sent it is REVOKED, as long as that is remembered.
+        """
+        rows = self.find(task_id)
+        return self._revoked_before([(task_id, rows)]).get(task_id) or meta_of(self.app, task_id, rows)
+
+    def _revoked_before(self, found: Iterable[tuple[str, Rows | None]]) -> dict[str, Meta]:
+        """Return the facts of those tasks without rows whose ids were revoked, in one query for all."""
+        unknown = {str(task_id): task_id for task_id, rows in found if rows is None}
+        if not unknown:
+            return {}
+        keys = [key for task_id in unknown if len(key := f"{REVOKED}{task_id}") <= MAX_KEY_CHARACTERS]
+        rows = StandingRows(self.app.runtime.driver).get_many(keys)
+        ids = [unknown[row.key.removeprefix(REVOKED)] for row in rows]
+        return {task_id: revoked_before(task_id) for task_id in ids}
 
     def get_state(self, task_id: str) -> str:
         """Return the state of a task."""
@@ -102,8 +119,9 @@ class RowBackend:
         """Give id and facts of those tasks that have ended, read in one query."""
         ids = list(task_ids)
         found = find_rows(self.app.runtime.driver, [Wanted(task_id) for task_id in ids])
+        revoked = self._revoked_before(zip(ids, found, strict=True))
         for task_id, rows in zip(ids, found, strict=True):
-            meta = meta_of(self.app, task_id, rows)
+            meta = revoked.get(task_id) or meta_of(self.app, task_id, rows)
             if meta["status"] in states.READY_STATES:
                 yield task_id, meta
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from river_compat.celery.retention import kept_results
 from river_compat.celery.runner import CeleryRunner
 from river_compat.celery.time_limits import TimeLimits, seconds_of
 from river_compat.celery.utils.nodenames import default_nodename
+from river_compat.celery.utils.sysinfo import available_cpu_count, cpu_budget, is_auto_concurrency
 from river_compat.worker import WorkerPlan
 from river_compat.worker import build_worker as build_river_worker
 
@@ -36,7 +36,7 @@ class WorkerOptions:
 
     queues: Sequence[str] = ()
     exclude_queues: Sequence[str] = ()
-    concurrency: int | None = None
+    concurrency: int | str | None = None
     pool: str | None = None
     hostname: str | None = None
     include: Sequence[str] = ()
@@ -72,9 +72,8 @@ def build_worker(
     app.finalize()
     if imported is not None:
         imported()
-    limits = time_limits(app, options)
     hostname = default_nodename(options.hostname)
-    runner = CeleryRunner(app, limits)
+    runner = CeleryRunner(app, time_limits(app, options))
     plan = WorkerPlan(
         queues=worked_queues(app, options),
         slots=_slots(app, options, pool, autoscale),
@@ -151,10 +150,15 @@ def _processes(
 
 
 def concurrency(app: Celery, options: WorkerOptions) -> int:
-    """Return how many tasks run at once: as told, else one for each processor."""
+    """Return how many tasks run at once: as told, else one for each processor.
+
+    With `auto` no more than the quota of the control group allows, unless tasks run in threads.
+    """
     given = options.concurrency if options.concurrency is not None else app.conf.worker_concurrency
-    if given in (None, 0, "auto"):
-        return os.cpu_count() or 1
+    if is_auto_concurrency(given):
+        return _concurrency_here(pool_name(app, options))
+    if given in (None, 0):
+        return available_cpu_count()
     try:
         number = int(given)
     except (TypeError, ValueError) as error:
@@ -162,6 +166,13 @@ def concurrency(app: Celery, options: WorkerOptions) -> int:
     if number < 1:
         raise ImproperlyConfigured(f"the concurrency must be at least 1, not {number}")
     return number
+
+
+def _concurrency_here(pool: str) -> int:
+    found = cpu_budget(use_cgroup_quota=pool == PREFORK)
+    text = "worker_concurrency='auto' resolved to %d (pool=%s, available_cpus=%d, cgroup_quota=%s)"
+    logger.info(text, found.count, pool, found.available, found.quota)
+    return found.count
 
 
 def worked_queues(app: Celery, options: WorkerOptions) -> list[str]:

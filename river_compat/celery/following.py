@@ -1,7 +1,7 @@
 """What a task that ends sets off: its callbacks after success, its errbacks after failure.
 
 Their rows are written in the transaction that ends the task. An errback that takes more than the id of the
-failed task is called here and now.
+failed task is called where that failed, once its end is written.
 """
 
 from __future__ import annotations
@@ -46,20 +46,28 @@ def send_callbacks(app: Celery, request: Context, value: Any) -> None:
 
 def call_errbacks(app: Celery, request: Context, error: BaseException, traceback: Any) -> None:
     """Call or send the errbacks of a task that failed. What goes wrong with them is logged."""
+    call_each(send_errbacks(app, request), request, error, traceback)
+
+
+def send_errbacks(app: Celery, request: Context) -> list[Any]:
+    """Send those errbacks of a task that take its id; return the others, which are to be called."""
     from river_compat.celery.canvas.signature import maybe_signature
 
-    to_send: list[Any] = []
-    for item in request.errbacks or ():
-        errback = maybe_signature(item, app=app)
-        if not takes_failure(errback):
-            to_send.append(errback)
-            continue
+    errbacks = [maybe_signature(item, app=app) for item in request.errbacks or ()]
+    to_call = [errback for errback in errbacks if takes_failure(errback)]
+    to_send = [errback for errback in errbacks if errback not in to_call]
+    if to_send:
+        _send_errbacks(app, request, to_send)
+    return to_call
+
+
+def call_each(errbacks: list[Any], request: Context, error: BaseException, traceback: Any) -> None:
+    """Call errbacks with request, exception and traceback. What one raises is logged."""
+    for errback in errbacks:
         try:
             errback(request, error, traceback)
         except Exception:
             logger.exception("errback %s raised", errback.name)
-    if to_send:
-        _send_errbacks(app, request, to_send)
 
 
 def _send_errbacks(app: Celery, request: Context, errbacks: list[Any]) -> None:

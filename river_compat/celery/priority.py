@@ -33,6 +33,11 @@ def scheme_of(setting: str | None, old_broker_url: str | None) -> str | None:
     return _SCHEME_OF_BROKER.get(scheme)
 
 
+def default_priority(scheme: str | None) -> int | None:
+    """Return what a task is told as its priority that was given none: 0 as on Redis, none as on RabbitMQ."""
+    return 0 if scheme == "redis" else None
+
+
 def river_priority(priority: int | None, scheme: str | None) -> int:
     """Return River's priority, 1 first, for a caller's one.
 

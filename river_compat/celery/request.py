@@ -180,9 +180,21 @@ _OPEN = ('"headers"', '"properties"', '"stamps"')
 class WorkerContext(Context):
     """The request of a row that a worker has claimed."""
 
-    def __init__(self, call: TaskCall, row: JobRow, args: Any, kwargs: Any, embedded: Any) -> None:
-        """Keep the call and its row; headers are read when asked for."""
+    def __init__(
+        self,
+        call: TaskCall,
+        row: JobRow,
+        args: Any,
+        kwargs: Any,
+        embedded: Any,
+        priority: int | None = None,
+    ) -> None:
+        """Keep the call and its row; headers are read when asked for.
+
+        `priority` is what is told where the call was given none.
+        """
         fields = self.__dict__
+        fields["_priority"] = priority
         fields["_source"] = (call, row, embedded)
         fields["_row"] = row
         fields["_headers_text"] = call.headers
@@ -221,7 +233,8 @@ class WorkerContext(Context):
         custom = headers.pop("headers", None)
         fields.update((key, value) for key, value in (custom or {}).items() if key not in MESSAGE_FIELDS)
         fields["headers"] = custom
-        fields["delivery_info"]["priority"] = headers.get("priority")
+        priority = headers.get("priority")
+        fields["delivery_info"]["priority"] = self.__dict__["_priority"] if priority is None else priority
         fields.update(self.__dict__)
         self.update(fields)
         return True

@@ -26,6 +26,7 @@ from river_compat.results import OUTCOME, TaskOutcome
 from river_core.cancelling import CancelledRows, Canceller
 from river_core.drivers.base import Connection
 from river_core.job import JobRow
+from river_core.links import Part, feeds_of
 from river_core.notifier import notify_on
 from river_core.outcome import Cancelled, Outcome
 from river_core.standing import put_on
@@ -69,6 +70,16 @@ def revoke_stamped(app: Any, stamps: Iterable[tuple[str, Any]], signal: str | No
     return done
 
 
+def end_sentinel(app: Any, task_id: str) -> None:
+    """End a row that others wait for although it has nothing to do, as if it had succeeded."""
+    Canceller(app.runtime.driver, _registry(app), _as_success).cancel_tasks([task_id])
+
+
+def _as_success(row: JobRow) -> Cancelled:
+    parts = tuple(Part(target, index, "{}") for target, index in feeds_of(row.metadata))
+    return Cancelled("it has done its part", {OUTCOME: TaskOutcome.IGNORED.value}, hand_overs=parts)
+
+
 def revoked_outcome(row: JobRow) -> Outcome:
     """Return how a row ends that is revoked before it runs, with what waits for it."""
     return fed(Cancelled(REASON, {OUTCOME: TaskOutcome.REVOKED.value}), _call(row), row)
@@ -88,13 +99,17 @@ def _call(row: JobRow) -> TaskCall:
 
 
 def _canceller(app: Any) -> Canceller:
+    return Canceller(app.runtime.driver, _registry(app), _ends)
+
+
+def _registry(app: Any) -> Registry:
     registry = _registries.get(app)
     if registry is None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SecurityWarning)  # nothing is decoded here
             registry = Registry().add(PythonTask({FRAMEWORK: CeleryRunner(app)}))
         _registries[app] = registry
-    return Canceller(app.runtime.driver, registry, _ends)
+    return registry
 
 
 def _payloads(task_ids: Sequence[str]) -> list[dict[str, Any]]:

@@ -62,6 +62,12 @@ def nothing_known(task_id: str) -> Meta:
     }
 
 
+def revoked_before(task_id: str) -> Meta:
+    """Return the facts of a task that was revoked before it was sent."""
+    revoked = TaskRevokedError(TaskOutcome.REVOKED.value)
+    return {**nothing_known(task_id), "status": states.REVOKED, "result": revoked}
+
+
 def meta_of(app: Celery, task_id: str, rows: Rows | None) -> Meta:
     """Return what rows say about a task; PENDING for none.
 

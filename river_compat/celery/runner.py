@@ -29,8 +29,9 @@ from river_compat.celery.exceptions import (
     WorkerLostError,
 )
 from river_compat.celery.fixups import around_task
-from river_compat.celery.following import ROWS, call_errbacks, rows_of_end, send_callbacks
+from river_compat.celery.following import ROWS, call_each, rows_of_end, send_callbacks, send_errbacks
 from river_compat.celery.outgoing import Batch, rows_written_later
+from river_compat.celery.priority import default_priority
 from river_compat.celery.replacing import REPLACEMENT
 from river_compat.celery.request import STORING, Context, Storing, WorkerContext
 from river_compat.celery.result_storing import result_compression
@@ -93,6 +94,7 @@ class CeleryRunner:
         `limits` are for tasks and calls without their own.
         """
         self._app = app
+        self._priority = default_priority(app.priority_scheme)
         self._limits = limits or TimeLimits()
         self._tasks = app.tasks
         self._accept = codec.accepted_types(app.conf.accept_content)
@@ -111,7 +113,7 @@ class CeleryRunner:
             worker_telling.tell_unknown(self, call, job.row)
             raise
         try:
-            request = WorkerContext(call, job.row, *self._arguments(call, job.row))
+            request = WorkerContext(call, job.row, *self._arguments(call, job.row), self._priority)
             ignored = request.effective_ignore_result(tracer.task.ignore_result)
             request.__dict__["ignore_result"] = ignored
             can_expire = '"expires"' in call.headers or '"expires_in"' in call.headers
@@ -133,7 +135,7 @@ class CeleryRunner:
     def request_of(self, call: TaskCall, row: JobRow) -> tuple[Task[..., Any], WorkerContext]:
         """Return the task of a call and its request; raises CallNotRunnable, and what decoding raises."""
         task = self._tracer(call).task
-        return task, WorkerContext(call, row, *self._arguments(call, row))
+        return task, WorkerContext(call, row, *self._arguments(call, row), self._priority)
 
     @property
     def fixups(self) -> Sequence[Any]:
@@ -177,17 +179,17 @@ class CeleryRunner:
         """Return the end of a run whose process died, whose time is over, or that was terminated."""
         tracer = self._tracer(call)
         try:
-            request = WorkerContext(call, job.row, *self._arguments(call, job.row))
+            request = WorkerContext(call, job.row, *self._arguments(call, job.row), self._priority)
         except (codec.DecodeError, codec.ContentDisallowed, InvalidTaskError, ValueError) as error:
             return failure(error, trace="")
         outcome = losses.lost(tracer.task, request, job, loss, self._fixups)
-        return self._told(request, outcome)
+        return self._told(tracer.task, request, job, outcome)
 
-    def _told(self, request: WorkerContext, outcome: Outcome) -> Outcome:
+    def _told(self, task: Task[..., Any], request: WorkerContext, job: Job, outcome: Outcome) -> Outcome:
         """Return the outcome with the errbacks of a run that has failed for good around its body."""
         if not request.is_linked or not isinstance(outcome, Failed) or outcome.retry is not False:
             return outcome
-        self._errbacks(request)(outcome.error, ExceptionInfo(outcome.error))
+        self._errbacks(task, request, job)(outcome.error, ExceptionInfo(outcome.error))
         return replace(outcome, follow_ups=(*outcome.follow_ups, *_follow_ups(request)))
 
     def _run(self, tracer: Traced, request: WorkerContext, job: Job, ignored: bool) -> Outcome:
@@ -195,7 +197,8 @@ class CeleryRunner:
         settle: Settle = _nothing if ignored else self._settle
         failed = None
         if request.is_linked:
-            settle, failed = self._with_callbacks(request, settle), self._errbacks(request)
+            settle = self._with_callbacks(request, settle)
+            failed = self._errbacks(tracer.task, request, job)
         request.__dict__[STORING] = Storing(settle, partial(self._after_write, job), failed)
         run = Run(tracer.task, request.id, request.args, request.kwargs, request, time.monotonic())
         request.__dict__["_job"] = job
@@ -203,7 +206,7 @@ class CeleryRunner:
         try:
             ending = tracer.trace(request.id, request.args, request.kwargs, request)
         except (SystemExit, KeyboardInterrupt) as error:
-            return self._told(request, _broken(run, error, job))
+            return self._told(tracer.task, request, job, _broken(run, error, job))
         except BaseException as error:
             if carries_control_flow(error):
                 raise
@@ -245,11 +248,26 @@ class CeleryRunner:
 
         return settled
 
-    def _errbacks(self, request: WorkerContext) -> Callable[[BaseException, ExceptionInfo], None]:
+    def _errbacks(
+        self, task: Task[..., Any], request: WorkerContext, job: Job
+    ) -> Callable[[BaseException, ExceptionInfo], None]:
         def failed(error: BaseException, einfo: ExceptionInfo) -> None:
             request.__dict__.pop(ROWS, None)
             with outgoing.collected(rows_of_end(request)):
-                call_errbacks(self._app, request, error, einfo.traceback)
+                to_call = send_errbacks(self._app, request)
+            if to_call:
+                self._after_write(job, partial(called, to_call, error, einfo))
+
+        def called(
+            errbacks: list[Any], error: BaseException, einfo: ExceptionInfo, state: JobState | None
+        ) -> None:
+            if state is None:
+                return
+            _state.push(_state.Frame(task, request, entered=True, in_worker=True))
+            try:
+                call_each(errbacks, request, error, einfo.traceback)
+            finally:
+                _state.pop()
 
         return failed
 

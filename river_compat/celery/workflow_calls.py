@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from river_compat.celery.exceptions import unsupported
 from river_compat.celery.message import Embedded
-from river_compat.celery.waiting_step import ENDS_CHORD, EXPIRES_IN, FOLLOWS, LIST, ONE, TAKES, TELLS
+from river_compat.celery.waiting_step import (
+    ENDS_CHORD,
+    EXPIRES_IN,
+    FOLLOWS,
+    LIST,
+    ONE,
+    SHAPE,
+    TAKES,
+    TELLS,
+)
 from river_core.links import Feed, Links
 
 if TYPE_CHECKING:
@@ -18,7 +27,8 @@ if TYPE_CHECKING:
 STAMPS = "python_task_stamps"
 """Metadata key: the stamps of a task, so that it is found by them."""
 FEEDS_OF_CHORD = "river_feeds"
-"""In the option `chord` of a task that joins a stored chord: the ids of the rows that wait for it."""
+"""In the option `chord` of a task that joins a stored chord: the ids of the rows that wait for it; none for
+a task that takes the place of one that is in it."""
 
 
 def embedded(options: Mapping[str, Any]) -> Embedded:
@@ -62,12 +72,13 @@ def headers(
         last = step.before[-1]
         found["root_id"], found["parent_id"] = last.root_id, last.sig.id
         found[TAKES] = _takes(step)
-        found[ENDS_CHORD] = step.ends_chord or None
+        found[SHAPE] = step.shape if found[TAKES] == LIST else None
+        found[ENDS_CHORD] = (step.ends_chord and not step.in_group) or None
         found[TELLS] = (step.told_as or True) if step.ends_chord and options.get("link_error") else None
         if isinstance(options.get("expires"), numbers.Real):
             found[EXPIRES_IN] = options["expires"]
     step.root_id = found.get("root_id") or root_id or task_id
-    found["chord"] = _stub(step.body.sig) if step.body is not None else None
+    found["chord"] = _stub(step.body.sig) if step.body is not None else _stored_chord(options)
     found[FOLLOWS] = _child(step.follows)
     return found
 
@@ -79,12 +90,23 @@ def _takes(step: Step) -> str | None:
 
 
 def _joined_chord(options: Mapping[str, Any]) -> Any:
-    chord = _chord_of(options)
-    if chord and FEEDS_OF_CHORD not in chord:
+    if _chord_of(options) and not is_stored_chord(options.get("chord")):
         raise unsupported(
             "the option chord= of a single task",
             "send a chord, or call self.add_to_chord() in one of its tasks",
         )
+    return _stored_chord(options)
+
+
+def is_stored_chord(chord: Any) -> bool:
+    """Whether an option `chord` is of one that is stored already, which a task joins or is part of."""
+    return isinstance(chord, Mapping) and FEEDS_OF_CHORD in chord
+
+
+def _stored_chord(options: Mapping[str, Any]) -> Any:
+    chord: Any = options.get("chord")
+    if not is_stored_chord(chord):
+        return None
     return {name: value for name, value in chord.items() if name != FEEDS_OF_CHORD} or None
 
 

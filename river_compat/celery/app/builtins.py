@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from river_compat.celery.waiting_step import ERRBACKS_TASK
+from river_compat.celery.waiting_step import CHORD_PARTS_TASK, ERRBACKS_TASK
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
@@ -121,12 +122,23 @@ def add_unlock_chord_task(app: Celery) -> Any:
 def add_errbacks_task(app: Celery) -> Any:
     """Ours: calls the errbacks of a chord's body that never ran."""
 
-    def call_for(task: Any, row_id: int) -> None:
+    def call_for(task: Any, row_id: int, told: Sequence[str] = ()) -> None:
         from river_compat.celery.broken_body import call_errbacks_of
 
-        call_errbacks_of(app, task.request, row_id)
+        call_errbacks_of(app, task.request, row_id, told)
 
     return app.task(name=ERRBACKS_TASK, shared=False, lazy=False, bind=True, ignore_result=True)(call_for)
+
+
+def add_chord_parts_task(app: Celery) -> Any:
+    """Ours: what a chord's body waits for while a generator still makes its parts."""
+
+    def watch(task: Any) -> None:
+        from river_compat.celery.canvas.streaming import watch_parts
+
+        watch_parts(app, task.request._row)
+
+    return app.task(name=CHORD_PARTS_TASK, shared=False, lazy=False, bind=True, ignore_result=True)(watch)
 
 
 def add_builtin_tasks(app: Celery) -> None:
@@ -135,6 +147,7 @@ def add_builtin_tasks(app: Celery) -> None:
         add_accumulate_task,
         add_backend_cleanup_task,
         add_chain_task,
+        add_chord_parts_task,
         add_chord_task,
         add_chunk_task,
         add_errbacks_task,

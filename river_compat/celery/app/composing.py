@@ -104,7 +104,7 @@ class Composing:
         if "chord" in sig.options:
             raise ImproperlyConfigured("what replaces a task must not be in a chord already")
         if algebra.is_chain(sig) and not sig.tasks:
-            raise ImproperlyConfigured("a task cannot be replaced by an empty chain")
+            raise ImproperlyConfigured("Cannot replace with an empty chain: the task would never end")
         sig = with_one_end(sig, self.app)
         for callback in request.callbacks or ():
             sig.link(callback)
@@ -113,6 +113,7 @@ class Composing:
         sig.freeze(request.id)
         nesting = (request.replaced_task_nesting or 0) + 1
         sig.set(
+            chord={**request.chord, FEEDS_OF_CHORD: []} if request.chord else None,
             group_id=request.group,
             group_index=request.group_index,
             root_id=request.root_id,

@@ -28,14 +28,15 @@ def read_source(source: Any, silent: bool, namespace: str | None) -> dict[str, A
     With `silent` a module that cannot be imported counts as empty. Raises ImproperlyConfigured for
     mixed spellings; warns once per name under the namespace that no setting has.
     """
-    values = _values(source, silent)
-    found = _of_namespace(values, namespace.rstrip("_") + "_") if namespace else _translated(values)
+    prefix = f"{namespace.rstrip('_')}_" if namespace else ""
+    values = _values(source, silent, prefix)
+    found = _of_namespace(values, prefix) if prefix else _translated(values)
     if isinstance(values.get(TIME_ZONE_OF_DJANGO), str):
         found.setdefault("timezone", values[TIME_ZONE_OF_DJANGO])
     return found
 
 
-def _values(source: Any, silent: bool) -> dict[str, Any]:
+def _values(source: Any, silent: bool, prefix: str) -> dict[str, Any]:
     if isinstance(source, str):
         try:
             with working_directory_first():
@@ -44,7 +45,7 @@ def _values(source: Any, silent: bool) -> dict[str, Any]:
             if silent:
                 return {}
             raise
-    return values_of(source)
+    return values_of(source, prefix)
 
 
 def _imported(path: str) -> Any:
@@ -54,11 +55,15 @@ def _imported(path: str) -> Any:
         raise ModuleNotFoundError(f"no module or object named {path!r}: {error}", name=path) from error
 
 
-def values_of(source: Any) -> dict[str, Any]:
-    """Return what an object, class, module or mapping says by public names."""
+def values_of(source: Any, prefix: str = "") -> dict[str, Any]:
+    """Return what an object, class, module or mapping says by public names.
+
+    Of a namespace no other name is asked for: Django's settings raise at the secret key that is not set.
+    """
     names = source if isinstance(source, Mapping) else dir(source)
     public = [name for name in names if not str(name).startswith("_")]
-    return {name: source[name] if isinstance(source, Mapping) else getattr(source, name) for name in public}
+    wanted = [name for name in public if str(name).startswith(prefix) or name == TIME_ZONE_OF_DJANGO]
+    return {name: source[name] if isinstance(source, Mapping) else getattr(source, name) for name in wanted}
 
 
 def _of_namespace(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:

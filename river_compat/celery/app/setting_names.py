@@ -47,6 +47,7 @@ HONOURED: dict[str, Any] = {
     "river_rate_limit_scope": "global",
     "river_refresh_attempts_after": 600.0,
     "river_schema": "",
+    "river_stream_chords": False,
     "river_using": None,
     "task_acks_late": False,
     "task_acks_on_failure": None,
@@ -238,7 +239,10 @@ REFUSED: dict[str, Refusal] = {
         lambda value: value not in ("ambient", "own", "after_commit"),
         "use 'ambient', 'own' or 'after_commit'",
     ),
-    "task_protocol": Refusal(lambda value: value != 2, "only protocol 2 exists here; remove the setting"),
+    "task_protocol": Refusal(
+        lambda value: value not in (1, 2),
+        "there are 1 and 2, and rows have one format; remove it",
+    ),
     "task_queues": Refusal(_gets_copies, "a row has one queue; send the task once for each queue"),
     "task_serializer": Refusal(lambda value: value == "auth", "signed messages do not exist; use 'json'"),
     "worker_pool_start_method": Refusal(

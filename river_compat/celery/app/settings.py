@@ -7,7 +7,6 @@ defaults. The configuration object is read at the first use of a setting, not be
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from difflib import get_close_matches
@@ -16,6 +15,7 @@ from typing import Any
 
 from river_compat.celery.app.config_source import read_source, refuse_mixture
 from river_compat.celery.app.periodic import PeriodicEntries
+from river_compat.celery.app.sanitizing import shown
 from river_compat.celery.app.setting_names import (
     DEFAULTS,
     KNOWN,
@@ -26,7 +26,6 @@ from river_compat.celery.app.setting_names import (
 )
 from river_compat.celery.exceptions import CeleryWarning, unsupported
 
-HIDDEN = re.compile("API|TOKEN|KEY|SECRET|PASS|SIGNATURE|DATABASE|URL", re.IGNORECASE)
 _ENVIRONMENT = {
     "broker_url": "CELERY_BROKER_URL",
     "broker_read_url": "CELERY_BROKER_READ_URL",
@@ -299,7 +298,7 @@ class Settings(MutableMapping[str, Any]):
     def table(self, with_defaults: bool = False, censored: bool = True) -> dict[str, Any]:
         """Return the settings as a dict; values whose names look secret are hidden."""
         values = dict(self) if with_defaults else self.without_defaults()
-        return {name: _shown(name, value) if censored else value for name, value in values.items()}
+        return {name: shown(name, value) if censored else value for name, value in values.items()}
 
     def humanize(self, with_defaults: bool = False, censored: bool = True) -> str:
         """Return the settings as lines of text."""
@@ -309,6 +308,8 @@ class Settings(MutableMapping[str, Any]):
         refusal = SECURITY if name.startswith("security_") else REFUSED.get(name)
         if refusal is not None and refusal.applies(value):
             raise unsupported(f"the setting {name}={value!r}", refusal.way_out)
+        if name == "task_protocol" and value == 1 and self._first_time(name):
+            warnings.warn(CeleryWarning(_ONE_FORMAT), stacklevel=4)
         known = name in KNOWN or not has_effect(name)
         if not known and _may_be_misspelled(name) and self._first_time(name):
             text = f"no setting is named {name!r}{_nearest(name)}; it is kept as it is"
@@ -320,13 +321,15 @@ class Settings(MutableMapping[str, Any]):
         return new
 
 
+_ONE_FORMAT = (
+    "task_protocol=1 is not used: rows have one format, and no worker of Celery 3 reads them; remove the "
+    "setting"
+)
+
+
 def _may_be_misspelled(name: str) -> bool:
     """Whether a name is meant as a setting; others are kept for the application itself."""
     return name.islower() and not name.startswith("_")
-
-
-def _shown(name: str, value: Any) -> Any:
-    return "********" if value and HIDDEN.search(name) else value
 
 
 def _nearest(name: str) -> str:

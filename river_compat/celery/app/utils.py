@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import platform as _platform
-import re
-from collections.abc import Mapping
 from importlib.metadata import version
 from types import ModuleType
 from typing import Any
@@ -13,21 +11,19 @@ from typing import Any
 from kombu.utils.url import maybe_sanitize_url
 
 from river_compat.celery.app import database
-from river_compat.celery.app.settings import HIDDEN, Settings
+from river_compat.celery.app.sanitizing import filter_hidden_settings, sanitize_url
+from river_compat.celery.app.settings import Settings
 from river_compat.celery.utils.imports import import_from_cwd, symbol_by_name
 
 __all__ = ["Settings", "appstr", "bugreport", "filter_hidden_settings", "find_app", "sanitize_url"]
 
-MASK = "********"
 _REPORT = """
-software -> river-compat:{river_compat} kombu:{kombu} py:{py}
+software -> celery:{celery} river-compat:{river_compat} kombu:{kombu} py:{py}
 platform -> system:{system} arch:{arch} imp:{implementation}
 settings -> database:{database} results:{results}
 
 {settings}
 """
-_CREDENTIALS = re.compile(r"(?<=://)([^/@:;,\s]*):([^/\s]*)@(?=[^@]*$)")
-_NAMED_SECRETS = re.compile(r"\b(AccountKey|SharedAccessSignature|sig)=[^;&]*(?:&[^;]*)?", re.IGNORECASE)
 
 
 def appstr(app: Any) -> str:
@@ -35,32 +31,12 @@ def appstr(app: Any) -> str:
     return f"{app.main or '__main__'} at {id(app):#x}"
 
 
-def sanitize_url(url: Any, mask: str = MASK) -> Any:
-    """Return a URL, or several parted by semicolons, without passwords; what is no text as it is."""
-    if not isinstance(url, str) or not url:
-        return url
-    text = _NAMED_SECRETS.sub(lambda match: f"{match[1]}={mask}", url)
-    return ";".join(_CREDENTIALS.sub(rf"\1:{mask}@", part) for part in text.split(";"))
-
-
-def filter_hidden_settings(conf: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return settings with everything hidden whose name looks secret, and URLs without passwords."""
-    return {key: _filtered(key, value) for key, value in conf.items()}
-
-
-def _filtered(key: Any, value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return filter_hidden_settings(value)
-    if not isinstance(key, str):
-        return value
-    if "url" in key.lower() or "backend" in key.lower():
-        return sanitize_url(value)
-    return MASK if value and HIDDEN.search(key) else value
-
-
 def bugreport(app: Any) -> str:
-    """Return versions, platform and settings, without secrets."""
+    """Return versions, platform and settings, without secrets. The first is that of the Celery meant."""
+    from river_compat.celery import __version__  # which imports this module
+
     return _REPORT.format(
+        celery=__version__,
         river_compat=version("river-compat"),
         kombu=version("kombu"),
         py=_platform.python_version(),

@@ -15,6 +15,7 @@ from river_compat.celery.canvas.groups import flat_members, group, of_copies, st
 from river_compat.celery.canvas.lazy import Lazy
 from river_compat.celery.canvas.signature import Signature, linked, maybe_signature, signature
 from river_compat.celery.utils.text import remove_repeating_from_task
+from river_compat.celery.workflow_calls import is_stored_chord
 
 NAME = "celery.chord"
 OF_HEADER = ("countdown", "eta")
@@ -120,6 +121,9 @@ class _chord(Signature):  # noqa: N801 - Celery's name
         `task_id` is the body's; `countdown` and `eta` delay the header.
         """
         kwargs = dict(kwargs or {})
+        from river_compat.celery.canvas import streaming
+        from river_compat.celery.canvas.plan import Start
+
         args = (*args, *self.args) if args and not self.immutable else self.args
         body = kwargs.pop("body", None) or self.body
         kwargs = {**(self.kwargs.get("kwargs") or {}), **kwargs}
@@ -134,6 +138,11 @@ class _chord(Signature):  # noqa: N801 - Celery's name
         merged = {**self.options, **options, **links}
         own_id = merged.pop("task_id", None)
         held = {name: merged.pop(name, None) for name in OF_HEADER}
+        delay = {**_not_none(held), **delay}
+        if connection is None and streaming.applies(app, self.tasks):
+            return streaming.send(
+                app, self, body, Start(args, kwargs, {**_not_none(merged), **delay}), task_id or own_id
+            )
         return self.run(
             self._header_to_send(app),
             body,
@@ -141,7 +150,7 @@ class _chord(Signature):  # noqa: N801 - Celery's name
             app=app,
             task_id=task_id or own_id,
             kwargs=kwargs,
-            header_delay={**_not_none(held), **delay},
+            header_delay=delay,
             connection=connection,
             **merged,
         )
@@ -174,11 +183,7 @@ class _chord(Signature):  # noqa: N801 - Celery's name
         group_id = header.options.get("task_id") or str(uuid.uuid4())
         options = {**self.options, **options}
         held = {name: options.pop(name, None) for name in OF_HEADER}
-        body = with_links(body, options)
-        for name in ("task_id", "chain", "chord"):
-            options.pop(name, None)
-        body.options.update(_for_body(options))
-        result = body.freeze(task_id, group_id=group_id, root_id=body.options.get("root_id"))
+        body, result = self.frozen_body(body, options, task_id, group_id)
         header = of_copies(list(flat_members(header.tasks, app)), app)
         header.options["task_id"] = group_id
         header_result = header.freeze(group_id=group_id, chord=body, root_id=options.get("root_id"))
@@ -193,6 +198,23 @@ class _chord(Signature):  # noqa: N801 - Celery's name
             max_retries=max_retries,
         )
         return result
+
+    def frozen_body(
+        self, body: Any, options: dict[str, Any], task_id: str | None, group_id: str
+    ) -> tuple[Any, Any]:
+        """Return a body with the chord's links and options, frozen, and its result.
+
+        What the header is not sent with is taken out of `options`.
+        """
+        body = with_links(body, options)
+        joined = options.pop("chord", None)
+        for name in ("task_id", "chain"):
+            options.pop(name, None)
+        body.options.pop("chord", None)
+        body.options.update(_for_body(options))
+        outer = joined if is_stored_chord(joined) else None
+        root_id = body.options.get("root_id")
+        return body, body.freeze(task_id, group_id=group_id, chord=outer, root_id=root_id)
 
     def freeze(
         self,

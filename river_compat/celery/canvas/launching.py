@@ -32,17 +32,28 @@ def _send(app: Any, options: Mapping[str, Any], add: Any, args: Any, kwargs: Any
     add_to_parent = options.pop("add_to_parent", True)
     plan = Plan(own)
     add(plan, Start(args or (), kwargs or {}, options))
-    alike = Alike(app, own, len(plan.steps))
-    with outgoing.collected(own):
+    send_steps(plan, own, app)
+    if batch is None:
+        flush(app, own)
+    if add_to_parent:
+        note_child(trail(first))
+
+
+def note_child(result: Any) -> None:
+    """Note the result of a workflow as a child of the task that sends it, if one does."""
+    parent = _state.get_current_worker_frame()
+    if parent is not None and parent.task.trail:
+        parent.request.children.append(result)
+
+
+def send_steps(plan: Plan, batch: Batch, app: Any) -> None:
+    """Put the rows of a plan's steps into a batch, through the `apply_async` of their tasks."""
+    alike = Alike(app, batch, len(plan.steps))
+    with outgoing.collected(batch):
         for step in plan.steps:
             if not alike.add(step):
                 _send_step(step, app)
                 alike.learn(step)
-    if batch is None:
-        flush(app, own)
-    parent = _state.get_current_worker_frame()
-    if add_to_parent and parent is not None and parent.task.trail:
-        parent.request.children.append(trail(first))
 
 
 def _send_step(step: Step, app: Any) -> None:

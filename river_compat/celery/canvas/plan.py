@@ -6,8 +6,8 @@ arrows between them. A step takes the value of the one before, or the list of va
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from river_compat.celery.canvas import algebra
@@ -16,6 +16,9 @@ from river_compat.celery.canvas.chords import OF_HEADER, OF_LINKS, link_body
 from river_compat.celery.canvas.signature import Signature, linked, maybe_signature
 from river_compat.celery.outgoing import Batch
 from river_core.links import Feed, Links
+
+Shape = list[Any]
+"""A list of values: a number stands for so many of them, a list for one that is a list itself."""
 
 OF_PLACE = (*(name for name in OF_CHAIN if name not in OF_LINKS), "reply_to", "add_to_parent", "chain")
 """Options of a container that do not go to its tasks."""
@@ -29,8 +32,12 @@ class Step:
     start: Start
     before: tuple[Step, ...] = ()
     takes_list: bool = False
+    shape: Shape | None = None
+    """How the values of a list are nested; None for a flat one."""
     ends_chord: bool = False
-    """Whether it runs in a chord's body, first: it fails with ChordError where the header fails."""
+    """Whether it runs in a chord's body, first: its errbacks are called where the header fails."""
+    in_group: bool = False
+    """Whether it begins a group there: tasks of one fail as the header did, any other with ChordError."""
     told_as: str | None = None
     """The id that its errbacks hear when the header fails: of the chain that gave them, else its own."""
     group_id: str | None = None
@@ -81,6 +88,8 @@ class Ends:
     steps: tuple[Step, ...]
     is_list: bool
     of_chord: bool = False
+    shape: Shape | None = None
+    to_group: bool = False
 
 
 class Plan:
@@ -110,6 +119,7 @@ class Plan:
         if before is not None:
             step.name = self._batch.fresh_name()
             step.before, step.takes_list, step.ends_chord = before.steps, before.is_list, before.of_chord
+            step.shape, step.in_group = before.shape, before.to_group
             for index, member in enumerate(before.steps):
                 member.feeds.append(Feed(step.name, index))
                 if before.of_chord and member.body is None:
@@ -148,8 +158,10 @@ class Plan:
 
     def _group(self, sig: Any, before: Ends | None, start: Start) -> Ends:
         group_id = sig.options.get("group_id") or sig.id
+        before = None if before is None else replace(before, to_group=True)
         parts = [self.add(maybe_signature(task), before, start, group_id) for task in sig.tasks]
-        return Ends(tuple(step for part in parts for step in part.steps), True, of_chord=True)
+        steps = tuple(step for part in parts for step in part.steps)
+        return Ends(steps, True, of_chord=True, shape=_shape(parts))
 
     def _chord(self, sig: Any, before: Ends | None, start: Start, group_id: str | None) -> Ends:
         start = start.within(sig)
@@ -167,8 +179,23 @@ class Plan:
         options = {name: value for name, value in start.options.items() if name not in OF_BODY}
         if ends.steps:
             return self.add(body, ends, Start(options=options), group_id)
-        alone = None if before is None else Ends(before.steps, before.is_list)
+        alone = None if before is None else Ends(before.steps, before.is_list, shape=before.shape)
         return self.add(body, alone, Start(([],), {}, options, takes=False), group_id)
+
+
+def _shape(parts: Sequence[Ends]) -> Shape | None:
+    """Return how the values of a group are nested: those of a part that ends in a group are a list."""
+    if not any(part.is_list for part in parts):
+        return None
+    shape: Shape = []
+    for part in parts:
+        if part.is_list:
+            shape.append(part.shape or [len(part.steps)])
+        elif shape and isinstance(shape[-1], int):
+            shape[-1] += len(part.steps)
+        else:
+            shape.append(len(part.steps))
+    return shape
 
 
 OF_BODY = (*OF_HEADER, "parent_id", "connection")

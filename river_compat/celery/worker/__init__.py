@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from river_compat.celery._state import get_current_app
 from river_compat.celery.command import WorkerOptions, build_worker, pool_name
 from river_compat.celery.exceptions import UnsupportedFeature
+from river_compat.celery.pool_classes import POOL_CLASSES
 from river_compat.celery.pools import SOLO
 from river_compat.celery.utils.imports import reload_from_cwd
 from river_compat.celery.worker_life import WorkerLife
@@ -83,7 +84,8 @@ class WorkController:
             hostname=hostname,
             include=_names(include),
         )
-        self.pool_cls = pool_name(self.app, chosen)
+        self._pool = pool_name(self.app, chosen)
+        self.pool_cls = POOL_CLASSES[self._pool]
         self.life = WorkerLife(self.app, self.hostname, options, self)
         from river_compat.celery.worker.remote import RemoteControl  # it is part of this package
 
@@ -106,7 +108,7 @@ class WorkController:
             if self.ready_callback is not None:
                 self.ready_callback(self)
             while not self._stop.is_set():
-                if self.pool_cls == SOLO:
+                if self._pool == SOLO:
                     self.river.run_jobs(LOOK_SECONDS)
                 else:
                     self._stop.wait()

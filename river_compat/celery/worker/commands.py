@@ -10,7 +10,7 @@ from typing import Any
 
 from river_compat.celery.app.control import REFUSED
 from river_compat.celery.utils.time import rate
-from river_compat.celery.worker.control import control_command, nok, ok
+from river_compat.celery.worker.panel import control_command, nok, ok
 from river_core import errors
 
 logger = logging.getLogger("celery.worker.control")
@@ -36,11 +36,18 @@ def revoke(state: Any, task_id: Any, terminate: bool = False, signal: Any = None
     signature="[key1=value1 [key2=value2 [... [keyN=valueN]]]]",
     name="revoke_by_stamped_headers",
 )
-def revoke_by_stamped_headers(state: Any, headers: Any, terminate: bool = False, **kwargs: Any) -> Any:
+def revoke_by_stamped_headers(
+    state: Any,
+    headers: Any,
+    terminate: bool = False,
+    signal: Any = None,
+    **kwargs: Any,
+) -> Any:
     """Revoke tasks by their stamps; the caller's part is done in the database."""
-    if terminate:
-        state.remote.end_terminated()
-    return ok(f"tasks with stamps {headers} flagged as revoked")
+    if not terminate:
+        return ok(f"headers {headers} flagged as revoked, but not terminated")
+    state.remote.end_terminated()
+    return ok(f"headers {headers} revoked, and ended by {signal or 'SIGTERM'} where they run")
 
 
 @control_command(

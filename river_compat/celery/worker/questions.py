@@ -7,19 +7,23 @@ import resource
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import kombu.entity
 
 from river_compat import codec, envelope
 from river_compat.call_body import read_body
 from river_compat.celery.app.control import REFUSED
+from river_compat.celery.priority import default_priority
 from river_compat.celery.request import read_headers
-from river_compat.celery.worker.control import inspect_command, nok, ok
+from river_compat.celery.worker.panel import inspect_command, nok, ok
 from river_compat.errors import CompatError
 from river_core import JobHere, JobRow
 
 SCHEDULED_ROWS = 1_000
+TIMER_PRIORITY = 6
+"""What Celery tells of all that waits for its time: the place in its timer, not the task's priority."""
+Direction = Literal["asc", "desc"]
 DEFAULT_TASK_INFO_ITEMS = ("exchange", "routing_key", "rate_limit")
 _KILOBYTE = 1024
 
@@ -106,16 +110,30 @@ def scheduled(state: Any, **kwargs: Any) -> Any:
     """List of currently scheduled ETA/countdown tasks, told by one worker for all."""
     if not state.is_first:
         return []
-    rows = state.worker.client.job_list(
+    now = datetime.now(UTC)
+    rows = [*_rows(state, "scheduled", "asc"), *_rows(state, "available", "desc")]
+    return [
+        {
+            "eta": row.scheduled_at.isoformat(timespec="microseconds"),
+            "priority": TIMER_PRIORITY,
+            "request": _row_facts(state, row),
+        }
+        for row in rows
+        if row.scheduled_at > now
+    ]
+
+
+def _rows(state: Any, wanted: str, direction: Direction) -> list[JobRow]:
+    """Return rows of a state by the time that they wait for; what is due within seconds is available."""
+    found: list[JobRow] = state.worker.client.job_list(
         kinds=[envelope.KIND],
-        states=["scheduled"],
+        states=[wanted],
         queues=list(state.app.queue_names()),
+        order_by="time",
+        direction=direction,
         limit=SCHEDULED_ROWS,
     ).jobs
-    return [
-        {"eta": row.scheduled_at.isoformat(), "priority": row.priority, "request": _row_facts(state, row)}
-        for row in rows
-    ]
+    return found
 
 
 @inspect_command(alias="dump_reserved")
@@ -184,8 +202,18 @@ def _facts(state: Any, here: JobHere, safe: bool = False) -> dict[str, Any]:
     return {
         **_row_facts(state, here.row, safe),
         "time_start": started if here.started else None,
+        "acknowledged": here.started and not _acknowledges_late(state, here.row),
         "worker_pid": here.pid if here.started else None,
     }
+
+
+def _acknowledges_late(state: Any, row: JobRow) -> bool:
+    """Whether Celery would hold the message of a running task until its end."""
+    try:
+        task = state.app.tasks.get(envelope.decode(row.encoded_args, row.id).name)
+    except CompatError:
+        return False
+    return bool(state.app.conf.task_acks_late if task is None else task.acks_late)
 
 
 def _row_facts(state: Any, row: JobRow, safe: bool = False) -> dict[str, Any]:
@@ -195,7 +223,8 @@ def _row_facts(state: Any, row: JobRow, safe: bool = False) -> dict[str, Any]:
         call = envelope.decode(row.encoded_args, row.id)
         args, kwargs = (call.args_repr, call.kwargs_repr) if safe else _arguments(call)
         facts |= {"id": call.id, "name": call.name, "args": args, "kwargs": kwargs, "type": call.name}
-        priority = read_headers(call.headers).get("priority")
+        given = read_headers(call.headers).get("priority")
+        priority = default_priority(state.app.priority_scheme) if given is None else given
     except (CompatError, codec.DecodeError):
         pass
     return {
@@ -210,7 +239,6 @@ def _row_facts(state: Any, row: JobRow, safe: bool = False) -> dict[str, Any]:
             "redelivered": row.attempt > 1,
         },
         "worker_pid": None,
-        "river_job_id": row.id,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.acceptance.workflows.shapes import Shape, items_of
@@ -35,6 +35,8 @@ class Ends:
 
     ends: tuple[End, ...]
     is_list: bool = False
+    to_group: bool = False
+    """Whether it is a group that follows: its tasks fail as what was before them did."""
 
     @property
     def failure(self) -> Failure | None:
@@ -42,7 +44,7 @@ class Ends:
         found = [end for end in self.ends if isinstance(end, Failure)]
         if not found:
             return None
-        kind = "ChordError" if self.is_list else found[0].kind
+        kind = "ChordError" if self.is_list and not self.to_group else found[0].kind
         return Failure(kind, frozenset().union(*(end.roots for end in found)))
 
     @property
@@ -97,8 +99,16 @@ class _Reader:
             assert before is not None
             return before
         members = shape.parts if shape.kind == "group" else shape.parts[:-1]
-        ends = Ends(tuple(end for member in members for end in self.ends(member, before).ends), True)
+        opened = None if before is None else replace(before, to_group=True)
+        ends = Ends(tuple(end for member in members for end in self._of_member(member, opened)), True)
         return ends if shape.kind == "group" else self.ends(shape.parts[-1], ends)
+
+    def _of_member(self, member: Shape, before: Ends | None) -> tuple[End, ...]:
+        """Return what a member adds: a group in a group is opened, any other list is one value."""
+        found = self.ends(member, before)
+        if not found.is_list or member.kind in ("group", "chunks"):
+            return found.ends
+        return (replace(found, to_group=True).failure or Value(found.taken),)
 
     def _task(self, shape: Shape, before: Ends | None) -> Ends:
         is_list = shape.kind == "chunks"

@@ -23,6 +23,10 @@ Celery's source archive ships its tests. [The harness](../../tests/peer/celery/R
 `river_compat.celery` in the place of `celery`, unit tests on SQLite and integration tests on Postgres with a worker in the test's process. Its
 baseline is what Celery 5.7.0 itself passes. This page is made by `tests/peer/celery/page.py` from the results of a run.
 
+What was run: both suites whole, one run of each, on Python 3.11; unit tests on SQLite, integration tests on Postgres 15 with the pool `prefork`, one
+child, and a Redis as the tests' scratch pad, on a machine of two processors that was busy with other work. The harness lets a test that its authors
+mark as flaky run again up to twice or five times, as their own suite does.
+
 | suite | Celery passes | passed here | share |
 |---|---:|---:|---:|
 '''

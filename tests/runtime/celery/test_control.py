@@ -24,6 +24,11 @@ from tests.runtime.celery.conftest import Working
 from tests.runtime.workers import wait_for
 
 WAIT = 20
+KEYS = {
+    *("id", "name", "args", "kwargs", "type", "hostname", "time_start", "acknowledged", "delivery_info"),
+    "worker_pid",
+}
+"""What is told of a task, in Celery's names."""
 ANSWERS = 15.0
 """Enough for a worker that answers; a call ends sooner when its `limit` is reached."""
 
@@ -96,6 +101,15 @@ def test_an_id_is_revoked_before_anybody_sends_it(app: Celery, working: Working,
         assert revoked(app.tasks["note"].apply_async((2,), task_id="while-up"))
         assert set(asked(app).revoked().popitem()[1]) == {"early", "earlier", "while-up"}
     assert ran == []
+
+
+def test_an_id_that_was_revoked_before_is_told_as_revoked(app: Celery, ran: list[Any]) -> None:
+    """Row 12.1. Its state says so before anybody sends it, and waiting for it is in vain."""
+    early, other = app.AsyncResult("early"), app.AsyncResult("other")
+    app.control.revoke([early.id])
+    assert (early.state, other.state) == ("REVOKED", "PENDING")
+    assert revoked(early)
+    assert [meta["status"] for _, meta in app.backend.get_many(["early", "other"])] == ["REVOKED"]
 
 
 def test_a_revoke_between_two_attempts_ends_the_task(app: Celery, ran: list[Any]) -> None:
@@ -203,8 +217,13 @@ def test_questions_are_answered_in_celerys_shapes(app: Celery, working: Working,
         assert active["delivery_info"]["routing_key"] == "celery"
         assert abs(active["time_start"] - time.time()) < 3600
         assert asked(app).query_task(result.id, "unknown") == {"w1@host": {result.id: ["active", active]}}
+        assert set(active) == KEYS
+        assert (active["acknowledged"], active["delivery_info"]["priority"]) == (True, None)
         [scheduled] = asked(app).scheduled()["w1@host"]
         assert scheduled["request"]["id"] == waiting.id
+        assert (scheduled["priority"], set(scheduled["request"])) == (6, KEYS)
+        soon = app.tasks["note"].apply_async((8,), countdown=4, queue="celery")
+        assert {item["request"]["id"] for item in asked(app).scheduled()["w1@host"]} == {soon.id, waiting.id}
         assert asked(app).reserved() == {"w1@host": []}
         names = asked(app).registered("max_retries")["w1@host"]
         assert "hold [max_retries=3]" in names

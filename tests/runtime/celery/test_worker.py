@@ -144,6 +144,24 @@ def test_a_task_sees_its_request(app: Celery, working: Working) -> None:
     }
 
 
+def test_a_task_sees_the_limits_that_hold_for_it(app: Celery, working: Working) -> None:
+    """Row 4.2. Its own where the call gives none; a priority of a Redis broker is 0 where none is given."""
+    app.conf.task_priority_scheme = "redis"
+
+    @app.task(bind=True, shared=False, time_limit=60, soft_time_limit=45, max_retries=1)
+    def see(self):
+        request = self.request
+        if request.retries:
+            return [request.timelimit, request.time_limit, request.soft_time_limit]
+        assert request.delivery_info["priority"] == 0
+        raise self.retry(countdown=0)
+
+    with working():
+        assert see.delay().get(timeout=TIMEOUT) == [[60, 45], 60, 45]
+        called = see.apply_async(time_limit=10, soft_time_limit=5)
+        assert called.get(timeout=TIMEOUT) == [[10, 5], 10, 5]
+
+
 def test_shared_tasks_find_their_application_inside_a_worker(app: Celery, working: Working) -> None:
     """In its threads, which have made no application."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -165,3 +166,19 @@ def test_a_chord_of_a_single_task_is_refused(app: Celery) -> None:
     """Row 3.19. Only a chord knows its members."""
     with pytest.raises(UnsupportedFeature, match="chord="):
         app.task(lambda: None, name="t").apply_async(chord=signature("body"))
+
+
+def test_a_workflow_belongs_to_the_application_of_its_tasks(app: Celery) -> None:
+    """In a thread whose current application is another one, too."""
+
+    @app.task(shared=False)
+    def add(x: int, y: int) -> int:
+        return x + y
+
+    workflows = [
+        lambda: chain(chord(group(add.s(1, 1), add.s(2, 2)), add.s(1)), add.s(1)),
+        lambda: chord([chain(add.s(1, 1), add.s(1))], chain(add.s(1), add.s(1))),
+    ]
+    with Celery("other", set_as_current=False) as other, ThreadPoolExecutor(1) as thread:
+        thread.submit(other.set_current).result()
+        assert [thread.submit(lambda make=make: make().app).result() for make in workflows] == [app, app]

@@ -157,7 +157,7 @@ def test_both_spellings_of_one_setting_are_no_mixture() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("task_protocol", 1),
+        ("task_protocol", 3),
         ("worker_direct", True),
         ("task_queues", {"a": {"exchange_type": "fanout"}}),
         ("security_key", "k"),
@@ -268,3 +268,45 @@ def test_a_foreign_result_backend_is_refused_or_warned_about(monkeypatch: pytest
     app = make(broker="sqlite:///some.db", backend="redis://host")
     with pytest.warns(CeleryWarning, match="delete it"):
         app.runtime.driver.close()
+
+
+def test_a_protocol_of_celery_3_is_warned_about_and_not_used() -> None:
+    """Rows have one format; the same workflows run under either."""
+    with pytest.warns(CeleryWarning, match="task_protocol=1 is not used") as caught:
+        app = make(task_protocol=1)
+    assert len(caught) == 1
+    assert app.conf.task_protocol == 1
+
+
+def test_a_namespace_asks_for_its_own_names_alone() -> None:
+    """Django's settings raise at others, such as a secret key that is not set."""
+
+    class Settings:
+        CELERY_TASK_ALWAYS_EAGER = True
+
+        @property
+        def SECRET_KEY(self) -> str:  # noqa: N802 - Django's name
+            raise LookupError("not set")
+
+    app = make()
+    app.config_from_object(Settings(), namespace="CELERY")
+    assert app.conf.task_always_eager is True
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://user:p,a@ss@localhost:6379/0", "redis://user:********@localhost:6379/0"),
+        (
+            "sentinel://:one@h1:1;sentinel://:two@h2:2/0",
+            "sentinel://:********@h1:1;sentinel://:********@h2:2/0",
+        ),
+    ],
+)
+def test_a_report_shows_no_password_of_a_result_store(url: str, shown: str) -> None:
+    """Neither in its head nor in the list of settings; its first word is Celery's version."""
+    app = make(broker_url="memory://", result_backend=url)
+    report = app.bugreport()
+    assert report.count(shown) == 2
+    assert url not in report
+    assert report.lstrip().startswith("software -> celery:5.7.0 river-compat:")

@@ -14,6 +14,7 @@ from river_compat.celery import worker
 from river_compat.celery.contrib.testing.tasks import ping
 from river_compat.celery.result import allow_join_result
 from river_compat.celery.utils.dispatch import Signal
+from river_compat.celery.utils.nodenames import anon_nodename
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
@@ -72,10 +73,11 @@ def start_worker(
     shutdown_timeout: float = 10.0,
     **kwargs: Any,
 ) -> Iterator[TestWorkController]:
-    """Run a worker in a thread for the block; gives the worker.
+    """Run a worker in a thread for the block; gives the worker, whose name is that of `anon_nodename()`.
 
-    With `perform_ping_check` it must answer within `ping_task_timeout` seconds. Raises RuntimeError when
-    its tasks do not end within `shutdown_timeout` seconds after the block.
+    `hostname` names it otherwise. With `perform_ping_check` it must answer within `ping_task_timeout`
+    seconds.
+    Raises RuntimeError when its tasks do not end within `shutdown_timeout` seconds after the block.
     """
     test_worker_starting.send(sender=app)
     started = None
@@ -110,8 +112,15 @@ def _in_thread(
     **kwargs: Any,
 ) -> Iterator[Any]:
     setup_app_for_worker(app, loglevel, logfile)
+    hostname = kwargs.pop("hostname", None) or anon_nodename()
     made = WorkController(
-        app=app, concurrency=concurrency, pool=pool, loglevel=loglevel, logfile=logfile, **kwargs
+        app=app,
+        hostname=hostname,
+        concurrency=concurrency,
+        pool=pool,
+        loglevel=loglevel,
+        logfile=logfile,
+        **kwargs,
     )
     thread = threading.Thread(target=_run, args=(made,), name="test-worker", daemon=True)
     thread.start()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from river_compat.celery import Celery, chain, chord, group
+from river_compat.celery import Celery, chain, chord, current_task, group
 from river_compat.celery.exceptions import ChordError
 from tests.runtime.celery.conftest import Working
 from tests.runtime.celery.rows import rows_of
@@ -94,6 +94,41 @@ def test_errbacks_of_a_body_that_never_ran(
     assert heard[0][:2] == (style, result.id)
 
 
+def test_an_errback_that_tasks_share_is_called_once_for_one_failure(
+    tasks: SimpleNamespace, working: Working, heard: list[Any]
+) -> None:
+    """Rows 8.10, 8.12. By a chord in a chord, and by the steps of a chain behind the one that failed."""
+    inner = chord([tasks.add.si(1, 1), tasks.fail.si()], tasks.say.s())
+    outer = chord(group([tasks.add.si(1, 1), inner]), tasks.say.s())
+    outer.link_error(tasks.new.s())
+    body = chain(tasks.xsum.s(), group(tasks.add.s(1), tasks.add.s(2)), tasks.xsum.s())
+    body.link_error(tasks.new.s())
+    own = tasks.say.s()
+    own.link_error(tasks.old.s())
+    with working():
+        for work in (outer, chord([tasks.fail.si(), tasks.add.si(1, 1)], body)):
+            result = work.apply_async()
+            result.get(timeout=WAIT, propagate=False, follow_parents=False)
+        chord([inner.clone(), tasks.add.si(1, 1)], own).apply_async()
+        wait_for(lambda: len(heard) >= 4, "the errbacks")
+        assert tasks.add.delay(1, 1).get(timeout=WAIT) == 2
+    assert sorted(kind for kind, *_ in heard) == ["new", "new", "new", "old"]
+
+
+def test_an_errback_finds_the_failure_stored(app: Celery, tasks: SimpleNamespace, working: Working) -> None:
+    """Row 8.10. One that takes the request is called after the commit."""
+    found: list[Any] = []
+
+    @app.task
+    def look(request: Any, error: BaseException, traceback: str) -> None:
+        found.append((app.AsyncResult(request.id).state, current_task.name))
+
+    with working():
+        tasks.fail.s().on_error(look.s()).apply_async()
+        wait_for(lambda: found, "the errback")
+    assert found == [("FAILURE", look.name)]
+
+
 @pytest.mark.parametrize("on", [False, True])
 def test_errbacks_of_headers_are_a_setting(
     app: Celery, tasks: SimpleNamespace, working: Working, heard: list[Any], on: bool
@@ -168,6 +203,24 @@ def test_a_chord_grows_while_it_runs(
     with working():
         result = chord([grow.s(), tasks.add.s(1, 1)], tasks.identity.s())()
         assert sorted(result.get(timeout=WAIT)) == [1, 2, 101]
+
+
+def test_a_chord_joins_a_chord(app: Celery, tasks: SimpleNamespace, working: Working) -> None:
+    """Row 8.17. Its body's value is one more for the outer body; what replaced a member may add as well."""
+
+    @app.task(bind=True)
+    def grow(self: Any) -> int:
+        self.add_to_chord(group(tasks.add.si(1, 1), tasks.add.si(2, 2)) | tasks.xsum.s())
+        return 0
+
+    @app.task(bind=True)
+    def replaced(self: Any) -> Any:
+        return self.replace(grow.si())
+
+    with working():
+        for member in (grow, replaced):
+            result = chord([member.si(), tasks.add.si(50, 50)], tasks.identity.s())()
+            assert sorted(result.get(timeout=WAIT)) == [0, 6, 100]
 
 
 def test_only_members_of_a_chord_can_add_to_it(app: Celery, working: Working) -> None:
