@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -78,7 +79,7 @@ class PythonTask(Task):
 
     def _run(self, call: TaskCall, job: Job) -> Outcome:
         try:
-            return fed(_unless_revoked(self._runner(call).run(call, job), job), call, job.row)
+            return fed(_unless_revoked(self._runner(call).run(call, job), call, job), call, job.row)
         except CallNotRunnable:
             raise
         except (ControlFlow, Exception) as error:  # noqa: BLE001 - whatever it is, the row must end
@@ -159,13 +160,20 @@ class PythonTask(Task):
         return clock.now() + timedelta(seconds=seconds)
 
 
-def _unless_revoked(outcome: Outcome, job: Job) -> Outcome:
-    """Return the outcome, or the end of a task that was revoked while it ran and wants to run again."""
-    if job.stop_cause is not JobCancelError or not isinstance(outcome, Completed):
+def _unless_revoked(outcome: Outcome, call: TaskCall, job: Job) -> Outcome:
+    """Return the outcome, or the end of a task that was revoked while it ran and wants to run again.
+
+    The revoke may be known here, or be found when the outcome is written.
+    """
+    if not isinstance(outcome, Completed):
         return outcome
     if outcome.metadata.get(OUTCOME) not in (TaskOutcome.RETRIED, TaskOutcome.REPLACED):
         return outcome
-    return Cancelled("revoked", {**outcome.metadata, OUTCOME: TaskOutcome.REVOKED.value})
+    revoked = Cancelled("revoked", {**outcome.metadata, OUTCOME: TaskOutcome.REVOKED.value})
+    if job.stop_cause is JobCancelError:
+        return revoked
+    ended = fed(revoked, call, job.row)
+    return replace(outcome, if_cancelled=ended) if isinstance(ended, Cancelled) else outcome
 
 
 def failure(error: BaseException, **extra: Any) -> Failed:

@@ -10,7 +10,7 @@ import logging
 import re
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -81,7 +81,10 @@ def decide(outcome: Outcome, attempt: Attempt, now: datetime, extra: Metadata) -
     metadata = {**extra, **outcome.metadata}
     match outcome:
         case o.Completed():
-            return o.set_completed(now, metadata, outcome)
+            change = o.set_completed(now, metadata, outcome)
+            if outcome.if_cancelled is None:
+                return change
+            return replace(change, if_cancelled=decide(outcome.if_cancelled, attempt, now, extra))
         case o.Snoozed():
             return _snoozed(outcome.seconds, attempt.row, now, metadata)
         case o.Cancelled():

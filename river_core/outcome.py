@@ -32,12 +32,17 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The attempt did its work; the row becomes `completed`, or is deleted with `delete_row`."""
+    """The attempt did its work; the row becomes `completed`, or is deleted with `delete_row`.
+
+    `if_cancelled` is written instead where the row was cancelled before the end could be written: for a
+    job that only goes on in another row.
+    """
 
     metadata: Metadata = field(default_factory=dict)
     follow_ups: tuple[FollowUp, ...] = ()
     hand_overs: tuple[HandOver, ...] = ()
     delete_row: bool = False
+    if_cancelled: Cancelled | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +115,17 @@ class StateChange:
     metadata: Metadata = field(default_factory=dict)
     follow_ups: tuple[FollowUp, ...] = ()
     hand_overs: tuple[HandOver, ...] = ()
+    if_cancelled: StateChange | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether it is written in one row alone."""
-        return not (self.follow_ups or self.hand_overs or self.state is JobState.PENDING)
+        return not (
+            self.follow_ups
+            or self.hand_overs
+            or self.state is JobState.PENDING
+            or self.if_cancelled is not None
+        )
 
 
 def set_completed(now: datetime, metadata: Metadata, outcome: Completed) -> StateChange:

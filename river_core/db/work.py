@@ -83,7 +83,7 @@ def job_next_due(sql: Sql, queue: str) -> Statement:
 
 
 def job_lock_running_many(sql: Sql, client_id: str, changes: Iterable[AttemptChange]) -> Statement:
-    """Lock the rows that are still these attempts; returns their ids."""
+    """Lock the rows that are still these attempts; returns ids and whether they are marked as cancelled."""
     keys = [{"id": item.job_id, "attempt": item.attempt} for item in changes]
     return sql.statement("job_lock_running_many", client_id=client_id, outcomes=json.dumps(keys))
 

@@ -109,7 +109,7 @@ class Executor:
         except JobRowDecodeError as error:
             return self._settled(job, Failed(error), Attempt(job.row, started_at, None, self._policy))
         outcome = self._outcome(task, job, call, wait)
-        if type(outcome) is Completed and not outcome.delete_row and self._is_plain(job):
+        if type(outcome) is Completed and self._is_plain(job) and not _needs_facts(outcome):
             return self._completed(job, outcome, started_at)
         attempt = Attempt(job.row, started_at, task, self._policy)
         if type(outcome) is not Completed and isinstance(outcome, Awaitable):
@@ -236,6 +236,10 @@ class Executor:
         attempt = Attempt(row, row.attempted_at or now, task, self._policy)
         failed = task.refused(row, error) if task is not None else Failed(error, trace="")
         return decide(failed, attempt, now, {})
+
+
+def _needs_facts(outcome: Completed) -> bool:
+    return outcome.delete_row or outcome.if_cancelled is not None
 
 
 def _untraced(outcome: Outcome) -> Outcome:

@@ -64,7 +64,7 @@ class OutcomeWriter:
                 changes = [_attempt_change(item) for item in batch]
                 return self._set_states(connection, changes, self._payload(batch, ()))
             with connection.transaction():
-                owners = self._running_owners(connection, batch)
+                owners, batch = self._running_owners(connection, batch)
                 handed = self._hand_over(connection, owners)
                 changes = self._insert_follow_ups(connection, batch, owners, handed.follow_ups)
                 self._delete(connection, batch)
@@ -117,16 +117,22 @@ class OutcomeWriter:
         ids = (row[0] for row in _fetch(connection, statement) if row[0] is not None)
         return dict.fromkeys(ids, JobState.COMPLETED)
 
-    def _running_owners(self, connection: Connection, batch: Sequence[Completion]) -> list[Completion]:
-        """Lock and return those that bring more than their own row's end and are still running attempts."""
+    def _running_owners(
+        self, connection: Connection, batch: Sequence[Completion]
+    ) -> tuple[list[Completion], Sequence[Completion]]:
+        """Lock and return those that bring more than their own row's end and are still running attempts.
+
+        Returned with the batch, in which rows that were cancelled meanwhile have the end meant for that.
+        """
         owners = [item for item in batch if not item.change.is_plain]
         if not owners:
-            return []
+            return [], batch
         statement = work.job_lock_running_many(
             self._driver.sql, self._client_id, [_attempt_change(item) for item in owners]
         )
-        running = {row[0] for row in connection.fetch(statement)}
-        return [item for item in owners if item.row.id in running]
+        marked = {row[0]: bool(row[1]) for row in connection.fetch(statement)}
+        batch = [_as_cancelled(item) if marked.get(item.row.id) else item for item in batch]
+        return [item for item in batch if item.row.id in marked], batch
 
     def _hand_over(self, connection: Connection, owners: Sequence[Completion]) -> HandedOver:
         sql = self._driver.sql
@@ -183,6 +189,11 @@ def done_payload(ids: Sequence[int]) -> str:
     """Return what `river_python_done` says when rows have ended; too many are not named."""
     payload = json.dumps({"ids": ids}, separators=(",", ":"))
     return payload if len(payload) <= MAX_PAYLOAD_BYTES else MORE_PAYLOAD
+
+
+def _as_cancelled(item: Completion) -> Completion:
+    instead = item.change.if_cancelled
+    return item if instead is None else replace(item, change=instead)
 
 
 def _fetch(connection: Connection, statement: Statement) -> list[Row]:

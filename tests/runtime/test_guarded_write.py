@@ -8,13 +8,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from river_core.client import Client
 from river_core.db import jobs
+from river_core.decide import Attempt, decide
 from river_core.drivers.base import Driver
+from river_core.insert import InsertParams
 from river_core.job import AttemptError, JobRow, JobState
 from river_core.outcome import (
     Cancelled,
     Completed,
     Failed,
+    FollowUp,
     StateChange,
     set_cancelled,
     set_completed,
@@ -23,6 +27,7 @@ from river_core.outcome import (
     set_interrupted,
     set_snoozed,
 )
+from river_core.retry import DefaultRetryPolicy
 from river_core.task import Job
 from river_core.worker.completer import MAX_BATCH_ROWS, Completion
 from river_core.worker.events import EventKind
@@ -167,3 +172,21 @@ def test_ten_thousand_completions(driver: Driver) -> None:
     written = sum(count for name, count in watched.names.items() if name.endswith("_if_running_many"))
     assert written == MANY // MAX_BATCH_ROWS + 1
     assert MAX_BATCH_ROWS == 5_000
+
+
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_a_job_that_goes_on_in_another_row_does_not_once_it_is_cancelled(
+    driver: Driver, is_marked: bool
+) -> None:
+    """The mark came too late for the task to hear of it, and before the end was written."""
+    [job] = claimed(driver, 1)
+    if is_marked:
+        mark_cancelled(driver, job)
+    next_row = FollowUp(InsertParams(kind="known", encoded_args="{}"), "went_on")
+    outcome = Completed({"mark": 1}, (next_row,), if_cancelled=Cancelled("late", {"mark": 2}))
+    change = decide(outcome, Attempt(job, NOW, None, DefaultRetryPolicy()), datetime.now(UTC), {})
+    after = end(driver, job, lambda _: change)
+    expected = (JobState.CANCELLED, 2) if is_marked else (JobState.COMPLETED, 1)
+    assert (after.state, after.metadata["mark"]) == expected
+    assert [error.error for error in after.errors] == (["late"] if is_marked else [])
+    assert len(Client(driver).job_list().jobs) == (1 if is_marked else 2)

@@ -80,8 +80,9 @@ FROM generate_series(1, 4) AS level (priority),
     ) AS next;
 
 -- name: job_lock_running_many
--- Locks, in id order, the rows of @outcomes that are still this client's running attempts.
-SELECT river_job.id
+-- Locks, in id order, the rows of @outcomes that are still this client's running attempts, and tells which of them carry a
+-- cancellation mark.
+SELECT river_job.id, jsonb_exists(river_job.metadata, 'cancel_attempted_at')
 FROM /* TEMPLATE: schema */river_job
 JOIN jsonb_to_recordset(@outcomes::text::jsonb) AS outcome (id bigint, attempt int)
     ON river_job.id = ANY (ARRAY[outcome.id])

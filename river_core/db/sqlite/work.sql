@@ -76,8 +76,9 @@ FROM (
 );
 
 -- name: job_lock_running_many
--- The rows of @outcomes that are still this client's running attempts; the write transaction locks them.
-SELECT river_job.id
+-- The rows of @outcomes that are still this client's running attempts, and which of them carry a cancellation mark; the
+-- write transaction locks them.
+SELECT river_job.id, json_type(river_json(river_job.metadata), '$.cancel_attempted_at') IS NOT NULL
 FROM json_each(@outcomes) AS outcome
 JOIN /* TEMPLATE: schema */river_job ON river_job.id = json_extract(outcome.value, '$.id')
 WHERE river_job.state = 'running'

@@ -18,9 +18,11 @@ from river_compat.celery.exceptions import (
 from river_compat.celery.signals import task_revoked
 from river_compat.celery.worker.control import Panel, control_command, inspect_command
 from river_core import Client
+from river_core.db import cancelling
 from river_core.drivers.base import Driver
 from river_core.job import JobState
 from tests.runtime.celery.conftest import Working
+from tests.runtime.celery.rows import rows_of
 from tests.runtime.workers import wait_for
 
 WAIT = 20
@@ -135,6 +137,23 @@ def test_a_task_that_is_revoked_while_it_runs_does_not_run_again(
         assert revoked(result)
     assert ran == [0]
     assert here.row.attempt == 1
+
+
+def test_a_revoke_that_the_worker_has_not_heard_of_ends_the_retry(
+    app: Celery, working: Working, driver: Driver, ran: list[Any]
+) -> None:
+    """Row 12.4. It is found in the row when the retry is written."""
+    with working(concurrency=1):
+        result = app.tasks["again"].delay()
+        wait_for(lambda: ran, "the start")
+        [row] = rows_of(app, result.id)
+        with driver.connect() as connection:
+            connection.fetch(
+                cancelling.job_mark_cancelled_many(driver.sql, [row.id], "2026-08-07T14:32:57Z", None)
+            )
+        app.gate.set()  # type: ignore[attr-defined]
+        assert revoked(result)
+    assert ran == [0]
 
 
 def test_terminate_ends_the_run_and_no_other(app: Celery, working: Working, ran: list[Any]) -> None:
