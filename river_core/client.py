@@ -8,7 +8,7 @@ else in one of its own. A client may be used from any thread and goes on after a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -145,6 +145,15 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         Rows that differ in their arguments alone, as members of a group do, take less than half the time.
         """
         return ids_of(self._id_inserter.insert(self._rows.checked(rows), enqueue))
+
+    def insert_while_made(self, chunks: Iterator[Sequence[InsertParams]]) -> list[int] | None:
+        """Insert rows in one transaction of our own, taking the next while the server writes those before.
+
+        None, with nothing written, where the connection cannot do that, plugins want to see the rows, or some
+        differ in more than their arguments; `chunks`, none of them empty, goes on behind what was taken.
+        Raises as `insert`, and what `chunks` raises; nothing is written then.
+        """
+        return self._id_inserter.insert_while_made(chunks)
 
     def row_to_insert(self, args: Any, insert_opts: InsertOpts | None, now: datetime) -> InsertParams:
         """Return the checked row that an insert of this job would write; nothing is written.

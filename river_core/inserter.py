@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from river_core.inserting import (
     insert_many,
 )
 from river_core.inserting_fast import insert_many_fast
+from river_core.inserting_overlapped import NotAlikeError, Told, insert_while_made, overlaps
 from river_core.plugins import PluginSet
 from river_core.row_builder import RowBuilder
 from river_core.trailing import TrailingNotifications
@@ -128,6 +129,29 @@ class Inserter:
             raise
         self._announce_later(available, notified)
         return results
+
+    def insert_while_made(self, chunks: Iterator[Rows]) -> list[int] | None:
+        """Insert rows on our own connection, taking the next while the server writes those before.
+
+        None, with nothing written, where they have to be written another way.
+        """
+        context = self._context
+        if context.plugins is not None and context.plugins.any:
+            return None
+        told = Told(context.limiter)
+        try:
+            with self._driver.connect() as connection:
+                if not overlaps(connection):
+                    return None
+                checked = (context.rows.stamped(context.rows.checked(rows)) for rows in chunks)
+                ids = insert_while_made(connection, self._driver.sql, checked, told)
+        except BaseException as error:
+            told.forget()
+            if isinstance(error, NotAlikeError):
+                return None
+            raise
+        self._announce_later(told.available, told.queues)
+        return ids
 
     def _insert_own_with_plugins(self, rows: Rows, plugins: PluginSet) -> Results:
         available: list[str] = []

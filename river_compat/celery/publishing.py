@@ -8,7 +8,7 @@ not hang on a dead database.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from kombu.exceptions import OperationalError
 
 from river_compat.runtime import Runtime
 from river_core import errors, task_rows
-from river_core.client import Enqueue
+from river_core.client import Client, Enqueue
 from river_core.insert import InsertParams
 
 PATIENCE_SECONDS = 5.0
@@ -55,9 +55,50 @@ class PublishPolicy:
             tries, seconds = tries + 1, seconds + self.step
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that are all there."""
+
+    items: Sequence[InsertParams]
+
+    @property
+    def is_one(self) -> bool:
+        """Whether there is but one."""
+        return len(self.items) == 1
+
+    def insert(self, client: Client, enqueue: Enqueue) -> list[int]:
+        """Insert them and return their ids."""
+        return client.insert_for_ids(self.items, enqueue=enqueue)
+
+
+class MadeWhileWritten:
+    """Rows of which the first are written while the others are made; at a further try all are there."""
+
+    is_one = False
+
+    def __init__(
+        self, chunks: Iterator[Sequence[InsertParams]], made: Callable[[], Sequence[InsertParams]]
+    ) -> None:
+        """Take the rows as they come, and what gives all that were made so far."""
+        self._chunks = chunks
+        self._made = made
+        self._is_first = True
+
+    def insert(self, client: Client, enqueue: Enqueue) -> list[int]:
+        """Insert them in a transaction of our own and return their ids."""
+        if self._is_first:
+            self._is_first = False
+            found = client.insert_while_made(self._chunks)
+            if found is not None:
+                return found
+        for _ in self._chunks:
+            pass
+        return client.insert_for_ids(self._made(), enqueue=enqueue)
+
+
 def publish(
     runtime: Runtime,
-    rows: Sequence[InsertParams],
+    rows: Rows | MadeWhileWritten,
     policy: PublishPolicy,
     enqueue: Enqueue,
     fresh_id: str | None,
@@ -86,10 +127,12 @@ def publish(
             time.sleep(pause)
 
 
-def _try(runtime: Runtime, rows: Sequence[InsertParams], enqueue: Enqueue, fresh_id: str | None) -> list[int]:
+def _try(
+    runtime: Runtime, rows: Rows | MadeWhileWritten, enqueue: Enqueue, fresh_id: str | None
+) -> list[int]:
     """Insert the rows, unless an earlier try did although its answer was lost."""
     if fresh_id is not None:
         found = task_rows.find_by_task_id(runtime.driver, fresh_id, 1)
         if found:
-            return [found[0].id] if len(rows) == 1 else []
-    return runtime.client.insert_for_ids(rows, enqueue=enqueue)
+            return [found[0].id] if rows.is_one else []
+    return rows.insert(runtime.client, enqueue)

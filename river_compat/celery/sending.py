@@ -5,7 +5,7 @@ Options come, in rising order, from the settings, the task's attributes and the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,7 +18,7 @@ from river_compat.celery.exceptions import unsupported
 from river_compat.celery.message import Embedded, Message, row_of
 from river_compat.celery.outgoing import Outgoing, ToWrite
 from river_compat.celery.priority import river_priority
-from river_compat.celery.publishing import PublishPolicy, publish
+from river_compat.celery.publishing import MadeWhileWritten, PublishPolicy, Rows, publish
 from river_compat.celery.routing import checked_queue, routed
 from river_compat.celery.timing import eta_text, expires_text
 from river_compat.task_ids import fresh_id
@@ -127,9 +127,32 @@ def flush(app: Celery, batch: outgoing.Batch) -> None:
         _write(app, batch.items, batch.items[0].task_id)
 
 
+def goes_alone(app: Celery, options: Mapping[str, Any]) -> bool:
+    """Whether calls with these options are written in a transaction of our own."""
+    if options.get("connection") is not None:
+        return False
+    enqueue = options.get("river_enqueue_in") or app.conf.river_enqueue_in
+    return enqueue == "own" or app.runtime.driver.open_transaction() is None
+
+
+def flush_while_made(app: Celery, batch: outgoing.Batch, chunks: Iterator[list[InsertParams]]) -> None:
+    """Write a batch as `flush` does, chunk by chunk while `chunks` fills it, where the database can do that.
+
+    For a batch that has its first calls, of which `goes_alone` is true.
+    """
+    items = batch.items
+    rows = MadeWhileWritten(chunks, lambda: [item.row for item in items])
+    _attach(items, _insert(app, rows, items[0].task_id, items[0].options))
+    publish_telling.tell_after_all(items)
+
+
 def _write(app: Celery, items: Sequence[ToWrite], own_id: str | None) -> None:
-    inserted = _insert(app, [item.row for item in items], own_id, items[0].options)
-    for item, row_id in zip(items, inserted.row_ids, strict=True):
+    _attach(items, _insert(app, Rows([item.row for item in items]), own_id, items[0].options))
+
+
+def _attach(items: Sequence[ToWrite], inserted: Inserted) -> None:
+    row_ids = inserted.row_ids or [None] * len(items)
+    for item, row_id in zip(items, row_ids, strict=True):
         item.handle.attach(row_id, inserted.joined)
     publish_telling.tell_after_all(items)
 
@@ -209,14 +232,17 @@ def _time_limits(options: Mapping[str, Any]) -> list[Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """The ids of rows where they are known yet, and whose transaction they are in where not our own."""
+    """The ids of rows where they are known yet, and whose transaction they are in where not our own.
+
+    There are no ids at all where an earlier try wrote the rows but was not heard of.
+    """
 
     row_ids: list[int | None]
     joined: Any
 
 
 def _insert(
-    app: Celery, rows: list[InsertParams], own_id: str | None, options: Mapping[str, Any]
+    app: Celery, rows: Rows | MadeWhileWritten, own_id: str | None, options: Mapping[str, Any]
 ) -> Inserted:
     connection = options.get("connection")
     if connection is not None and hasattr(connection, "transport_options"):
@@ -227,4 +253,4 @@ def _insert(
     with river_core.ambient.join(connection) if connection is not None else nullcontext():
         joined = app.runtime.driver.open_transaction() if enqueue != "own" else None
         row_ids = publish(app.runtime, rows, policy, enqueue, own_id)
-    return Inserted([row_id or None for row_id in row_ids] or [None] * len(rows), joined)
+    return Inserted([row_id or None for row_id in row_ids], joined)

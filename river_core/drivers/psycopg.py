@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import select
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from functools import partial
@@ -90,6 +90,30 @@ class OwnConnection:
             result = cursor.pgresult
             return cursor.fetchall() if result is not None and result.nfields else []
         except (psycopg.Error, UnicodeError) as error:
+            raise wrapped(error) from error
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether `fetch_each` can be used; a pooler between may not know pipelines."""
+        return psycopg.Pipeline.is_supported() and self.raw.prepare_threshold is not None
+
+    def fetch_each(self, statements: Iterable[Statement]) -> list[list[Row]]:
+        """Run statements in one transaction, and return the rows of each.
+
+        The next one is taken from the iterable while the server works at those before; what that raises, or
+        an error of the database, undoes all.
+        """
+        try:
+            with self.raw.pipeline(), self.raw.transaction():
+                cursors = [self._send(statement) for statement in statements]
+            return [cursor.fetchall() for cursor in cursors]
+        except psycopg.Error as error:
+            raise wrapped(error) from error
+
+    def _send(self, statement: Statement) -> psycopg.Cursor[Any]:
+        try:
+            return self.raw.execute(query(statement.sql), statement.parameters, prepare=True)
+        except UnicodeError as error:
             raise wrapped(error) from error
 
     def run_script(self, sql: str) -> None:

@@ -48,8 +48,13 @@ class Alike:
         """Put rows into `batch`, which belongs to `app`, for a workflow of so many steps."""
         self._app = app
         self._batch = batch
-        self._is_open = steps > FEW and _nobody_looks(app)
+        self._is_open = steps > FEW and nobody_looks(app)
         self._patterns: dict[tuple[int, ...], Pattern | None] = {}
+
+    @property
+    def is_used(self) -> bool:
+        """Whether one of the steps so far can be the pattern of others."""
+        return any(self._patterns.values())
 
     def add(self, step: Step) -> bool:
         """Put the row of a step into the batch if one like it is known; else return False.
@@ -78,7 +83,8 @@ def _place(step: Step) -> tuple[int, ...]:
     return id(step.sig._type), id(step.start), id(step.body), id(step.follows)
 
 
-def _nobody_looks(app: Any) -> bool:
+def nobody_looks(app: Any) -> bool:
+    """Whether nobody but us has a say in how the calls of an application are sent."""
     conf = app.conf
     told = (signals.before_task_publish, signals.after_task_publish, signals.task_sent)
     watched = any(signal.receivers for signal in told)

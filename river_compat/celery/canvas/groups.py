@@ -92,10 +92,17 @@ class group(Signature):  # noqa: N801 - Celery's name
             return self.apply(args, kwargs, **options)
         if not self.tasks:
             return self.freeze()
+        from river_compat.celery.canvas import overlapping
         from river_compat.celery.canvas.launching import launch
+        from river_compat.celery.canvas.plan import Start
 
         options = self.with_own(options)
-        copy = self.prepared(app, options)
+        copy, place = self.prepared(app, options)
+        if overlapping.applies(app, copy.tasks, options):
+            return overlapping.launch(
+                app, copy, Start(args or (), kwargs or {}, options), place, add_to_parent
+            )
+        copy.freeze(**place)
         found = launch(app, copy, args, kwargs, {**options, "add_to_parent": add_to_parent})
         alone = len(found) == 1 and isinstance(found[0], app.GroupResult)
         return found[0] if alone else found
@@ -105,13 +112,12 @@ class group(Signature):  # noqa: N801 - Celery's name
         kept = self.FIXED.intersection(self.options)
         return {**self.options, **{name: value for name, value in options.items() if name not in kept}}
 
-    def prepared(self, app: Any, options: dict[str, Any]) -> Any:
-        """Return a copy that is frozen under the id among `options`, which is taken out of them."""
+    def prepared(self, app: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Return a copy under the id among `options`, which is taken out, and what its `freeze` takes."""
         copy = of_copies(self._copies(app), app)
         copy.options = {"task_id": options.pop("task_id", None) or str(uuid.uuid4())}
         options.pop("group_id", None)
-        copy.freeze(group_id=copy.id, root_id=options.get("root_id"))
-        return copy
+        return copy, {"group_id": copy.id, "root_id": options.get("root_id")}
 
     def _copies(self, app: Any) -> list[Any]:
         return [maybe_signature(task, app=app, clone=True) for task in self.tasks]
@@ -126,6 +132,19 @@ class group(Signature):  # noqa: N801 - Celery's name
         group_index: int | None = None,
     ) -> Any:
         """Give every task its id and return a GroupResult. Inner groups are opened, empty chains left out."""
+        for _ in self.freezing(group_id, chord, root_id, parent_id, group_index):
+            pass
+        return self.frozen
+
+    def freezing(
+        self,
+        group_id: str | None = None,
+        chord: Any = None,
+        root_id: str | None = None,
+        parent_id: str | None = None,
+        group_index: int | None = None,
+    ) -> Iterator[Any]:
+        """Do as `freeze`, and give each task as soon as it has its id; the result is there at the end."""
         options = self.options
         options.setdefault("task_id", str(uuid.uuid4()))
         given = {"group_id": group_id, "chord": chord}
@@ -135,15 +154,16 @@ class group(Signature):  # noqa: N801 - Celery's name
         root_id = options.setdefault("root_id", root_id)
         parent_id = options.setdefault("parent_id", parent_id)
         members = list(flat_members(self.tasks, self._app, clone=not self._are_copies))
-        results = [
-            task.freeze(
-                group_id=group_id, chord=chord, root_id=root_id, parent_id=parent_id, group_index=index
+        results = []
+        for index, task in enumerate(members):
+            results.append(
+                task.freeze(
+                    group_id=group_id, chord=chord, root_id=root_id, parent_id=parent_id, group_index=index
+                )
             )
-            for index, task in enumerate(members)
-        ]
+            yield task
         self._keep(members)
         self.frozen = self.app.GroupResult(self.id, results)
-        return self.frozen
 
     _freeze = freeze
 

@@ -51,9 +51,14 @@ def send_steps(plan: Plan, batch: Batch, app: Any) -> None:
     alike = Alike(app, batch, len(plan.steps))
     with outgoing.collected(batch):
         for step in plan.steps:
-            if not alike.add(step):
-                _send_step(step, app)
-                alike.learn(step)
+            add_step(step, alike, app)
+
+
+def add_step(step: Step, alike: Alike, app: Any) -> None:
+    """Put the row of a step into the batch that is being collected, as one like it was made before."""
+    if not alike.add(step):
+        _send_step(step, app)
+        alike.learn(step)
 
 
 def _send_step(step: Step, app: Any) -> None:
