@@ -9,9 +9,9 @@ from typing import Final, Literal
 
 from river_core.errors import DatabaseError
 from river_core.job import JobRow, JobState
+from river_core.job_handle import Job, TxCompletion
 from river_core.outcome import Completed, Failed, Outcome, StateChange
 from river_core.resumable import STEP_KEY, missing_step
-from river_core.task import Job, TxCompletion
 from river_core.worker.completion import CompletedInTx
 from river_core.worker.events import EventKind
 

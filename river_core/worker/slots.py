@@ -16,9 +16,9 @@ from typing import Any
 
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.job import JobRow
+from river_core.job_handle import Inserter, Job
 from river_core.loss import Loss, TimeLimitReached
 from river_core.outcome import Outcome
-from river_core.task import Inserter, Job
 from river_core.worker.ahead import WORK_SECONDS, AheadBudget, Reservation
 from river_core.worker.completion import Completion, WriteReceipt, call_after_write
 from river_core.worker.event_loop import EventLoop

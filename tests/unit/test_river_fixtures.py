@@ -13,9 +13,9 @@ from river_core.db import notifications
 from river_core.db.statement import Dialect
 from river_core.decide import snooze_count
 from river_core.job import AttemptError, JobRow
+from river_core.job_handle import OUTPUT_KEY
 from river_core.job_list import JobListCursor
 from river_core.retry import MAX_RETRY_SECONDS, retry_seconds
-from river_core.task import OUTPUT_KEY
 from river_core.worker.maintenance.scheduler import INTERVAL_SECONDS
 from tests.unit.test_decide import ROW
 from tests.vectors import load

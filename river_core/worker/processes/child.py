@@ -22,8 +22,8 @@ from typing import Any
 from river_core import clock
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.job import JobRow, JobState
+from river_core.job_handle import Inserter, Job
 from river_core.outcome import Outcome
-from river_core.task import Inserter, Job
 from river_core.worker.completion import Completion, call_after_write
 from river_core.worker.events import EventKind
 from river_core.worker.executor import Awaiting, Executor

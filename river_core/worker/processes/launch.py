@@ -16,7 +16,8 @@ from river_core.worker.processes.stage import Stage
 from river_core.worker.processes.starting import Starter
 
 if TYPE_CHECKING:
-    from river_core.task import Inserter, Registry
+    from river_core.job_handle import Inserter
+    from river_core.task import Registry
     from river_core.worker.config import WorkerConfig
     from river_core.worker.processes.config import ProcessConfig
 

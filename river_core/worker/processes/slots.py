@@ -9,8 +9,8 @@ from queue import Empty
 from typing import Any
 
 from river_core.errors import JobCancelError, JobInterruptedError
+from river_core.job_handle import Inserter
 from river_core.loss import Loss, Terminated
-from river_core.task import Inserter
 from river_core.worker.completion import Completion
 from river_core.worker.event_loop import EventLoop
 from river_core.worker.executor import Executor
