@@ -11,13 +11,20 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from river_compat import codec
 from river_compat.call_body import read_body
-from river_compat.celery import _state, losses, outgoing, signals, states, waiting_step, worker_telling
+from river_compat.celery import (
+    _state,
+    losses,
+    outgoing,
+    run_outcomes,
+    states,
+    waiting_step,
+    worker_telling,
+)
 from river_compat.celery.app import trace
 from river_compat.celery.app.trace import Ending
 from river_compat.celery.control_flow import carries_control_flow
@@ -26,48 +33,39 @@ from river_compat.celery.exceptions import (
     InvalidTaskError,
     Reject,
     SecurityWarning,
-    WorkerLostError,
 )
 from river_compat.celery.fixups import around_task
 from river_compat.celery.following import ROWS, call_each, rows_of_end, send_callbacks, send_errbacks
-from river_compat.celery.outgoing import Batch, rows_written_later
 from river_compat.celery.priority import default_priority
 from river_compat.celery.replacing import REPLACEMENT
 from river_compat.celery.request import STORING, Context, Storing, WorkerContext
 from river_compat.celery.result_storing import result_compression
-from river_compat.celery.result_tuples import children_text, prepared
-from river_compat.celery.successor import scheduled_rows
-from river_compat.celery.telling import Run, tell_internal_error, tell_lost
+from river_compat.celery.result_tuples import prepared
+from river_compat.celery.telling import Run, tell_internal_error
 from river_compat.celery.time_limits import TimeLimits
 from river_compat.celery.timing import is_expired
 from river_compat.envelope import TaskCall
 from river_compat.errors import CallNotRunnable
 from river_compat.feeding import part_text
-from river_compat.python_task import describe, failure
+from river_compat.python_task import failure
 from river_compat.results import (
-    CHILDREN,
     EXCEPTION,
     GIVEN_BACK,
     OUTCOME,
-    RETRY_ID,
-    WAITING,
     TaskOutcome,
     exception_metadata,
     result_metadata,
 )
-from river_core import clock
-from river_core.decide import snooze_count
 from river_core.job import JobRow, JobState
 from river_core.links import FEEDS, Break, HandOver, Part, feeds_of
 from river_core.loss import Loss
-from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Outcome, Snoozed
+from river_core.outcome import Completed, Failed, FollowUp, Outcome, Snoozed
 from river_core.task import Job
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
     from river_compat.celery.app.task import Task
 
-MAX_REQUEUES = 1000
 UNSAFE_TYPES = frozenset({"application/x-python-serialize"})
 _UNSAFE = "accept_content names pickle: whoever can write a row can run code in this worker"
 
@@ -117,13 +115,13 @@ class CeleryRunner:
             ignored = request.effective_ignore_result(tracer.task.ignore_result)
             request.__dict__["ignore_result"] = ignored
             can_expire = '"expires"' in call.headers or '"expires_in"' in call.headers
-            expired = can_expire and is_expired(request.expires, _claimed_at(job))
+            expired = can_expire and is_expired(request.expires, run_outcomes.claimed_at(job))
         except (codec.DecodeError, codec.ContentDisallowed, InvalidTaskError, ValueError) as error:
             logger.error("task %s[%s] cannot be read and is discarded: %s", call.name, call.id, error)
             worker_telling.tell_rejected(self, job.row, error)
             return failure(error)
         if expired:
-            return _expired(call, tracer.task, request, job)
+            return run_outcomes.expired(call, tracer.task, request, job)
         worker_telling.tell_received(self, tracer.task, request)
         if received_logger.isEnabledFor(logging.INFO):
             _log_received(request, tracer.task)
@@ -190,7 +188,7 @@ class CeleryRunner:
         if not request.is_linked or not isinstance(outcome, Failed) or outcome.retry is not False:
             return outcome
         self._errbacks(task, request, job)(outcome.error, ExceptionInfo(outcome.error))
-        return replace(outcome, follow_ups=(*outcome.follow_ups, *_follow_ups(request)))
+        return replace(outcome, follow_ups=(*outcome.follow_ups, *run_outcomes.follow_ups_of(request)))
 
     def _run(self, tracer: Traced, request: WorkerContext, job: Job, ignored: bool) -> Outcome:
         _state.start_clean()
@@ -206,7 +204,7 @@ class CeleryRunner:
         try:
             ending = tracer.trace(request.id, request.args, request.kwargs, request)
         except (SystemExit, KeyboardInterrupt) as error:
-            return self._told(tracer.task, request, job, _broken(run, error, job))
+            return self._told(tracer.task, request, job, run_outcomes.broken(run, error, job))
         except BaseException as error:
             if carries_control_flow(error):
                 raise
@@ -215,8 +213,8 @@ class CeleryRunner:
                 raise
             logger.error("task %s[%s] failed: %r", request.task, request.id, error)
             return failure(error, trace=ExceptionInfo(error).traceback)
-        metadata = _common_metadata(request, job)
-        follow_ups = _follow_ups(request)
+        metadata = run_outcomes.common_metadata(request, job)
+        follow_ups = run_outcomes.follow_ups_of(request)
         if ending.state == states.SUCCESS:
             metadata[OUTCOME] = TaskOutcome.SUCCEEDED.value
             if ending.settled:
@@ -298,10 +296,10 @@ class CeleryRunner:
             return Completed(metadata, (*follow_ups, *request.__dict__[REPLACEMENT]))
         if ending.state == states.IGNORED:
             return Completed({**metadata, OUTCOME: TaskOutcome.IGNORED.value}, follow_ups)
-        if isinstance(error, Reject) and error.requeue and _may_requeue(job):
+        if isinstance(error, Reject) and error.requeue and run_outcomes.may_requeue(job):
             return Snoozed(0, {**metadata, GIVEN_BACK: True})
         keep = bool(task.store_errors_even_if_ignored) or not ignored
-        return _failed(error, ending.einfo, metadata, follow_ups, keep)
+        return run_outcomes.failed(error, ending.einfo, metadata, follow_ups, keep)
 
     def _retried(
         self,
@@ -318,23 +316,6 @@ class CeleryRunner:
         return Completed(metadata, follow_ups)
 
 
-def _claimed_at(job: Job) -> datetime:
-    """When the row was claimed, by the database's clock: this machine's may be wrong."""
-    return job.row.attempted_at or clock.now()
-
-
-def _expired(call: TaskCall, task: Task[..., Any], request: WorkerContext, job: Job) -> Cancelled:
-    if signals.task_revoked.receivers and not worker_telling.is_left_to_parent():
-        job.after_write(lambda _: worker_telling.tell_revoked(task, request, expired=True))
-    return expired_outcome(call)
-
-
-def expired_outcome(call: TaskCall) -> Cancelled:
-    """Return, and log, the end of a call that came too late."""
-    logger.info("task %s[%s] expired and is discarded", call.name, call.id)
-    return Cancelled("the task expired before it was run", {OUTCOME: TaskOutcome.EXPIRED.value})
-
-
 def _nothing(_: Any) -> None:
     return None
 
@@ -347,59 +328,3 @@ def _log_received(request: WorkerContext, task: Task[..., Any]) -> None:
         eta, args, kwargs = (request.get(name) for name in facts)
         data |= {"eta": eta, "args": args, "kwargs": kwargs}
     received_logger.info(text, data, extra={"data": data})
-
-
-def _common_metadata(request: WorkerContext, job: Job) -> dict[str, Any]:
-    metadata: dict[str, Any] = {}
-    follows = (request.follows,) if f'"{waiting_step.FOLLOWS}"' in request.headers_text else ()
-    children = children_text(request.__dict__.get("_children") or (), follows)
-    if children is not None:
-        metadata[CHILDREN] = children
-    if WAITING in job.row.encoded_metadata:
-        metadata[WAITING] = None
-    return metadata
-
-
-def _follow_ups(request: WorkerContext) -> tuple[FollowUp, ...]:
-    """Return what `retry()` has scheduled; of several the last is the one that handles follow.
-
-    With it come the rows of callbacks or errbacks.
-    """
-    batch: Batch | None = request.__dict__.get(ROWS)
-    others = rows_written_later(batch) if batch is not None else ()
-    rows = scheduled_rows(request)
-    if not rows:
-        return others
-    return (*others, *(FollowUp(row) for row in rows[:-1]), FollowUp(rows[-1], RETRY_ID))
-
-
-def _may_requeue(job: Job) -> bool:
-    return snooze_count(job.row) < MAX_REQUEUES
-
-
-def _failed(
-    error: BaseException,
-    einfo: ExceptionInfo | None,
-    metadata: dict[str, Any],
-    follow_ups: tuple[FollowUp, ...],
-    keep: bool,
-) -> Failed:
-    metadata[OUTCOME] = TaskOutcome.FAILED.value
-    if keep:
-        metadata[EXCEPTION] = exception_metadata(error)
-    trace = einfo.traceback if einfo is not None else None
-    return Failed(error, metadata, False, describe(error), trace, follow_ups)
-
-
-def _broken(run: Run, error: BaseException, job: Job) -> Failed:
-    """Return the outcome of a task that wanted to end its process: a failure, as Celery gives it.
-
-    Celery's child process ends there and the task with it; running such a task again would only end
-    the next attempt in the same way.
-    """
-    lost = WorkerLostError(f"the task ended its process: {describe(error)}")
-    lost.__traceback__ = error.__traceback__
-    logger.error("task %s[%s] failed: %s; the worker goes on", run.task.name, run.id, lost)
-    if signals.task_failure.receivers:
-        job.after_write(lambda _: tell_lost(run, lost))
-    return failure(lost, trace=ExceptionInfo(error).traceback)

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import GeneratorType
 from typing import Any
 
 from river_compat.celery import _state
 from river_compat.celery.canvas import algebra, stamps
 from river_compat.celery.canvas.chains import chain, root_of
+from river_compat.celery.canvas.chord_links import OF_LINKS, with_links
 from river_compat.celery.canvas.fields import Item
 from river_compat.celery.canvas.groups import flat_members, group, of_copies, stamp_all
 from river_compat.celery.canvas.lazy import Lazy
-from river_compat.celery.canvas.signature import Signature, linked, maybe_signature, signature
+from river_compat.celery.canvas.signature import Signature, maybe_signature, signature
 from river_compat.celery.utils.text import remove_repeating_from_task
 from river_compat.celery.workflow_calls import is_stored_chord
 
 NAME = "celery.chord"
 OF_HEADER = ("countdown", "eta")
 """Options of a chord that are for its header alone."""
-OF_LINKS = ("link", "link_error")
 
 
 @Signature.register_type(name="chord")
@@ -342,53 +342,3 @@ def width(sig: Any) -> int:
     if algebra.is_chord(sig):
         return width(sig.body)
     return 1 if isinstance(sig, Signature) else len(sig)
-
-
-def with_links(body: Any, options: dict[str, Any]) -> Any:
-    """Take `link` and `link_error` out of a chord's options and put them on its body.
-
-    The body is copied for that, down to what `link()` would change. A group gets errbacks on each of its
-    tasks, or with its own where it has an option of that name.
-    """
-    callbacks = linked(options.pop("link", None))
-    errbacks = linked(options.pop("link_error", None))
-    if callbacks or errbacks:
-        body = _deep_copy(body)
-        link_body(body, callbacks, errbacks)
-    return body
-
-
-def link_body(body: Any, callbacks: Iterable[Any], errbacks: Iterable[Any]) -> None:
-    """Put callbacks and errbacks on the body of a chord."""
-    for item in callbacks:
-        callback = _deep_copy(maybe_signature(item, app=body._app))
-        if algebra.is_group(body) and not body.tasks:
-            body.append_to_list_option("link", callback)
-        else:
-            body.link(callback)
-    for item in errbacks:
-        if algebra.is_group(body):
-            _link_members(body, maybe_signature(item, app=body._app), as_group=True)
-        else:
-            body.append_to_list_option("link_error", item)
-
-
-def _deep_copy(sig: Any) -> Any:
-    copy = maybe_signature(sig, clone=True)
-    if algebra.is_group(copy):
-        copy.tasks = [_deep_copy(task) for task in copy.tasks]
-    elif algebra.is_chord(copy):
-        copy.body = _deep_copy(copy.body)
-    return copy
-
-
-def _link_members(sig: Any, errback: Any, as_group: bool) -> None:
-    if algebra.is_chord(sig):
-        _link_members(sig.body, errback, as_group=True)
-    elif not algebra.is_group(sig):
-        sig.link_error(errback.clone())
-    elif as_group and sig.options.get("link_error") is not None:
-        sig.append_to_list_option("link_error", errback.clone())
-    else:
-        for task in sig.tasks:
-            _link_members(task, errback, as_group=False)

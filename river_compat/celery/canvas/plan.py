@@ -12,7 +12,8 @@ from typing import Any
 
 from river_compat.celery.canvas import algebra
 from river_compat.celery.canvas.chains import OF_CHAIN, add_links
-from river_compat.celery.canvas.chords import OF_HEADER, OF_LINKS, link_body
+from river_compat.celery.canvas.chord_links import OF_LINKS, link_body
+from river_compat.celery.canvas.chords import OF_HEADER
 from river_compat.celery.canvas.signature import Signature, linked, maybe_signature
 from river_compat.celery.outgoing import Batch
 from river_core.links import Feed, Links

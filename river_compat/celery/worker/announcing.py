@@ -13,7 +13,7 @@ from river_compat.celery import signals, worker_telling
 from river_compat.celery.exceptions import InvalidTaskError
 from river_compat.celery.fixups import around_task
 from river_compat.celery.message import FRAMEWORK
-from river_compat.celery.runner import expired_outcome
+from river_compat.celery.run_outcomes import expired_outcome
 from river_compat.celery.timing import is_expired
 from river_compat.errors import CallNotRunnable, MalformedCall
 from river_core import JobRow, Outcome, clock

@@ -1,0 +1,116 @@
+"""What is written for the ends of Celery calls: metadata, following rows, failures, expiry."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from river_compat.celery import signals, waiting_step, worker_telling
+from river_compat.celery.einfo import ExceptionInfo
+from river_compat.celery.exceptions import WorkerLostError
+from river_compat.celery.following import ROWS
+from river_compat.celery.outgoing import Batch, rows_written_later
+from river_compat.celery.request import WorkerContext
+from river_compat.celery.result_tuples import children_text
+from river_compat.celery.successor import scheduled_rows
+from river_compat.celery.telling import Run, tell_lost
+from river_compat.envelope import TaskCall
+from river_compat.python_task import describe, failure
+from river_compat.results import (
+    CHILDREN,
+    EXCEPTION,
+    OUTCOME,
+    RETRY_ID,
+    WAITING,
+    TaskOutcome,
+    exception_metadata,
+)
+from river_core import clock
+from river_core.decide import snooze_count
+from river_core.outcome import Cancelled, Failed, FollowUp
+from river_core.task import Job
+
+if TYPE_CHECKING:
+    from river_compat.celery.app.task import Task
+
+MAX_REQUEUES = 1000
+
+logger = logging.getLogger("celery.worker.request")
+
+
+def claimed_at(job: Job) -> datetime:
+    """Return when the row was claimed, by the database's clock: this machine's may be wrong."""
+    return job.row.attempted_at or clock.now()
+
+
+def expired(call: TaskCall, task: Task[..., Any], request: WorkerContext, job: Job) -> Cancelled:
+    """Return the end of a call that came too late, and let receivers of `task_revoked` know."""
+    if signals.task_revoked.receivers and not worker_telling.is_left_to_parent():
+        job.after_write(lambda _: worker_telling.tell_revoked(task, request, expired=True))
+    return expired_outcome(call)
+
+
+def expired_outcome(call: TaskCall) -> Cancelled:
+    """Return, and log, the end of a call that came too late."""
+    logger.info("task %s[%s] expired and is discarded", call.name, call.id)
+    return Cancelled("the task expired before it was run", {OUTCOME: TaskOutcome.EXPIRED.value})
+
+
+def common_metadata(request: WorkerContext, job: Job) -> dict[str, Any]:
+    """Return what every end keeps: the children, and that the row waits for nothing any more."""
+    metadata: dict[str, Any] = {}
+    follows = (request.follows,) if f'"{waiting_step.FOLLOWS}"' in request.headers_text else ()
+    children = children_text(request.__dict__.get("_children") or (), follows)
+    if children is not None:
+        metadata[CHILDREN] = children
+    if WAITING in job.row.encoded_metadata:
+        metadata[WAITING] = None
+    return metadata
+
+
+def follow_ups_of(request: WorkerContext) -> tuple[FollowUp, ...]:
+    """Return what `retry()` has scheduled; of several the last is the one that handles follow.
+
+    With it come the rows of callbacks or errbacks.
+    """
+    batch: Batch | None = request.__dict__.get(ROWS)
+    others = rows_written_later(batch) if batch is not None else ()
+    rows = scheduled_rows(request)
+    if not rows:
+        return others
+    return (*others, *(FollowUp(row) for row in rows[:-1]), FollowUp(rows[-1], RETRY_ID))
+
+
+def may_requeue(job: Job) -> bool:
+    """Tell whether `Reject(requeue=True)` may give the row back once more."""
+    return snooze_count(job.row) < MAX_REQUEUES
+
+
+def failed(
+    error: BaseException,
+    einfo: ExceptionInfo | None,
+    metadata: dict[str, Any],
+    follow_ups: tuple[FollowUp, ...],
+    keep: bool,
+) -> Failed:
+    """Return the outcome of an error that is final; with `keep` the row holds what rebuilds it."""
+    metadata[OUTCOME] = TaskOutcome.FAILED.value
+    if keep:
+        metadata[EXCEPTION] = exception_metadata(error)
+    trace = einfo.traceback if einfo is not None else None
+    return Failed(error, metadata, False, describe(error), trace, follow_ups)
+
+
+def broken(run: Run, error: BaseException, job: Job) -> Failed:
+    """Return the outcome of a task that wanted to end its process: a failure, as Celery gives it.
+
+    Celery's child process ends there and the task with it; running such a task again would only end
+    the next attempt in the same way.
+    """
+    lost = WorkerLostError(f"the task ended its process: {describe(error)}")
+    lost.__traceback__ = error.__traceback__
+    logger.error("task %s[%s] failed: %s; the worker goes on", run.task.name, run.id, lost)
+    if signals.task_failure.receivers:
+        job.after_write(lambda _: tell_lost(run, lost))
+    return failure(lost, trace=ExceptionInfo(error).traceback)
