@@ -515,8 +515,8 @@ class TestPool:
 
 
 def test_it_has_every_call_of_the_blocking_client() -> None:
-    """Under the same name and with the same parameters, but for what belongs to its connections."""
-    blocking_only = {"flush_notifications", "insert_rows_on"}
+    """Under the same name, with the same parameters, but for what belongs to its connections or adapters."""
+    blocking_only = {"flush_notifications", "insert_for_ids", "insert_rows_on", "insert_while_made"}
     for name, method in inspect.getmembers(Client, inspect.isfunction):
         if name.startswith("_") or name in blocking_only:
             continue

@@ -6,7 +6,14 @@ from ..observation import new_id, note, notes, outcome, wait_for_notes
 from ..own import project
 
 # A prefix, since Celery on Redis gives back what any worker of the database has not acknowledged for so long.
-TRANSPORT = {"visibility_timeout": 1, "global_keyprefix": "delivery-crash"}
+# The rest lets it look every second, and not wait for a lock that the killed worker may have held.
+TRANSPORT = {
+    "visibility_timeout": 1,
+    "unacked_restore_interval": 1,
+    "unacked_restore_throttle": 1,
+    "unacked_mutex_expire": 2,
+    "global_keyprefix": "delivery-crash",
+}
 OWN = """
 from program.cases.delivery_crash import TRANSPORT
 from program.observation import note, notes, until
