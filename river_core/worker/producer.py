@@ -120,6 +120,7 @@ class Producer(Service):
         self._wants_slots = False
         self._next_fetch = 0.0
         self._ahead_now = False
+        self._found_all = False
 
     def slot_freed(self) -> None:
         """Fetch again if the last fetch took all that was free; called by slots."""
@@ -150,9 +151,11 @@ class Producer(Service):
         """Fetch for the places: every other time, if jobs may wait at all, for them too.
 
         In between only free slots are filled, with any job, so that those that may not be claimed
-        ahead have their turn.
+        ahead have their turn. That is also the first look after one that found all there was: most often
+        it does so again, and nothing is left to be looked for once more.
         """
-        self._ahead_now = places.ahead > 0 and not (self._ahead_now and places.free)
+        fills_slots = places.free and (self._ahead_now or self._found_all)
+        self._ahead_now = places.ahead > 0 and not fills_slots
         limit = places.total if self._ahead_now else places.free
         spare = SPARE_ATTEMPTS if self._ahead_now else ANY_ATTEMPTS
         claimed = Claimed([], None)
@@ -168,6 +171,7 @@ class Producer(Service):
                 rows = self._gate.admit(claimed.rows)
         finally:
             self._wants_slots = len(claimed.rows) == limit
+            self._found_all = not (self._ahead_now or self._wants_slots)
             self.slots.submit(list(rows), places.total)
         if (
             self.paused
