@@ -25,15 +25,17 @@ class Runtime:
         lenient_queue_names: Callable[[], bool],
         poll_only: Callable[[], bool],
         notify_inserts: Callable[[], bool],
+        durable_inserts: Callable[[], bool],
         plugins: Callable[[], Sequence[object]],
     ) -> None:
         """Take the function that makes the driver, which may raise ConfigurationError, and ones that say
         whether queue names are taken that River's other clients refuse, whether never to listen, whether
-        inserts are announced, and which plugins are around them."""
+        inserts are announced, whether their commits wait for the disk, and which plugins are around them."""
         self._open_driver = open_driver
         self._lenient_queue_names = lenient_queue_names
         self._poll_only = poll_only
         self._notify_inserts = notify_inserts
+        self._durable_inserts = durable_inserts
         self._plugins = plugins
         self._renew_lock()
         in_forked_child(self._renew_lock)
@@ -65,6 +67,7 @@ class Runtime:
                     lenient_queue_names=self._lenient_queue_names(),
                     trailing=TrailingNotifications(driver),
                     notify_inserts=self._notify_inserts(),
+                    durable_inserts=self._durable_inserts(),
                     plugins=self._plugins(),
                 )
         return client

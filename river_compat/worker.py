@@ -23,8 +23,8 @@ class WorkerPlan:
 
     `slots` bounds all queues together; `main_thread` runs one task at a time in the main thread,
     `processes` each in a child process;
-    `poll_only` never listens. `refresh_attempts_after`, `abandon_without_lock`, `plugins` and
-    `companions` are those of `river_core.WorkerConfig`.
+    `poll_only` never listens. `refresh_attempts_after`, `abandon_without_lock`, `durable_claims`,
+    `plugins` and `companions` are those of `river_core.WorkerConfig`.
     """
 
     queues: Sequence[str]
@@ -35,6 +35,7 @@ class WorkerPlan:
     refresh_attempts_after: float = 0.0
     abandon_without_lock: bool = True
     poll_only: bool = False
+    durable_claims: bool = True
     plugins: Sequence[object] = ()
     companions: Sequence[Companion] = ()
     kept: Kept | None = None
@@ -63,6 +64,7 @@ def build_worker(
         job_timeout=None,
         notify_kind=KIND,
         claim_ahead=True,
+        durable_claims=plan.durable_claims,
         main_thread=plan.main_thread,
         processes=plan.processes,
         refresh_attempts_after=plan.refresh_attempts_after,

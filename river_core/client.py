@@ -57,6 +57,7 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         lenient_queue_names: bool = False,
         limiter: InsertNotifyLimiter | None = None,
         notify_inserts: bool = True,
+        durable_inserts: bool = True,
         trailing: TrailingNotifications | None = None,
         plugins: Iterable[object] = (),
         parity: str = Parity.PYTHON,
@@ -67,7 +68,9 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         that the database does and warns once about one that River's other clients refuse. A `limiter`
         may be shared with others that insert in this process; `trailing` announces a moment later what
         the limiter holds back, else the workers' poll finds it. `notify_inserts` False tells nobody, so that
-        commits never wait for each other's notifications. `plugins` see every insert.
+        commits never wait for each other's notifications. `durable_inserts` False lets commits of our own on
+        Postgres not wait for the disk: a crash of the server may lose what was inserted in its last 0.6 s.
+        `plugins` see every insert.
         """
         self.driver = driver
         self.limiter = limiter or InsertNotifyLimiter(silent=not notify_inserts)
@@ -78,7 +81,9 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         self._rows = RowBuilder(defaults, None if skip_unknown_job_check else registry, clock)
         given = PluginSet(plugins, registry)
         used = given if given.plugins or registry is not None else None
-        context = InsertContext(driver, self._rows, self.limiter, self._trailing, used, lenient_queue_names)
+        context = InsertContext(
+            driver, self._rows, self.limiter, self._trailing, used, lenient_queue_names, durable_inserts
+        )
         self._inserter = Inserter(context)
         self._fast_inserter = Inserter(context, fast=True)
         self._id_inserter = Inserter(context, only_ids=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from river_core.ambient import join, joined
+from river_core.db.statement import Sql
 from river_core.deferring import Deferring, UnreadResults
 from river_core.drivers.base import Connection, Driver
 from river_core.errors import AwaitedTransactionError, OtherDatabaseError, ValidationError
@@ -43,6 +44,8 @@ class InsertContext:
     trailing: TrailingNotifications | None
     plugins: PluginSet | None
     lenient_queue_names: bool
+    durable: bool = True
+    """Whether commits on our own connections wait for the disk."""
 
 
 class Inserter:
@@ -103,9 +106,9 @@ class Inserter:
             return told
 
         if context.plugins is not None and context.plugins.any:
-            return self._with_plugins(adopted, rows, notify, context.plugins)
+            return self._with_plugins(adopted, self._driver.sql, rows, notify, context.plugins)
         rows = context.rows.stamped(rows)
-        return self._write_alone(adopted, rows, notify(rows))
+        return self._write_alone(adopted, self._driver.sql, rows, notify(rows))
 
     def _insert_after_commit(self, rows: Rows) -> Results:
         owner = self._driver.open_transaction()
@@ -123,7 +126,7 @@ class Inserter:
         notified = context.limiter.allowed_queues(available)
         try:
             with self._driver.connect() as connection:
-                results = self._write_alone(connection, rows, notified)
+                results = self._write_alone(connection, self._own_sql, rows, notified)
         except BaseException:
             context.limiter.forget(notified)
             raise
@@ -144,7 +147,7 @@ class Inserter:
                 if not overlaps(connection):
                     return None
                 checked = (context.rows.stamped(context.rows.checked(rows)) for rows in chunks)
-                ids = insert_while_made(connection, self._driver.sql, checked, told)
+                ids = insert_while_made(connection, self._own_sql, checked, told)
         except BaseException as error:
             told.forget()
             if isinstance(error, NotAlikeError):
@@ -164,7 +167,7 @@ class Inserter:
 
         try:
             with self._driver.connect() as own, own.transaction():
-                results = self._with_plugins(own, rows, allowed, plugins)
+                results = self._with_plugins(own, self._own_sql, rows, allowed, plugins)
         except BaseException:
             self._context.limiter.forget(notified)
             raise
@@ -172,32 +175,44 @@ class Inserter:
         return results
 
     def _with_plugins(
-        self, connection: Connection, rows: Rows, notify: Callable[[Rows], list[str]], plugins: PluginSet
+        self,
+        connection: Connection,
+        sql: Sql,
+        rows: Rows,
+        notify: Callable[[Rows], list[str]],
+        plugins: PluginSet,
     ) -> Results:
         """Insert in the connection's transaction, which is also that of whatever the plugins insert."""
 
         def write(last: Rows) -> list[InsertResult]:
             last = self._context.rows.stamped(last)
-            return list(self._write(connection, last, notify(last)))
+            return list(self._write(connection, sql, last, notify(last)))
 
         lenient = self._context.lenient_queue_names
         with join(connection.raw):
             return insert_with_plugins(plugins, rows, lenient, write, are_read=not self._fast)
 
-    def _write_alone(self, connection: Connection, rows: Rows, notify_queues: Collection[str]) -> Results:
+    def _write_alone(
+        self, connection: Connection, sql: Sql, rows: Rows, notify_queues: Collection[str]
+    ) -> Results:
         """Write rows that no plugin wants to see as they are stored."""
-        sql = self._driver.sql
         if self._only_ids and rows and are_alike(sql, rows):
             ids = insert_alike(connection, sql, rows, notify_queues)
             return UnreadResults(rows, self._context.rows.clock.now(), ids)
-        return self._write(connection, rows, notify_queues)
+        return self._write(connection, sql, rows, notify_queues)
 
-    def _write(self, connection: Connection, rows: Rows, notify_queues: Collection[str]) -> Results:
+    def _write(self, connection: Connection, sql: Sql, rows: Rows, notify_queues: Collection[str]) -> Results:
         if not self._fast:
-            return insert_many(connection, self._driver.sql, rows, notify_queues)
+            return insert_many(connection, sql, rows, notify_queues)
         if rows:
-            insert_many_fast(connection, self._driver.sql, rows, notify_queues)
+            insert_many_fast(connection, sql, rows, notify_queues)
         return self._unread(rows)
+
+    @property
+    def _own_sql(self) -> Sql:
+        """The statements for a connection of our own, once there is one."""
+        sql = self._driver.sql
+        return sql if self._context.durable else sql.relaxed
 
     def _announce_later(self, queues: Iterable[str], notified: Collection[str]) -> None:
         if self._context.trailing is not None:

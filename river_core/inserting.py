@@ -137,6 +137,8 @@ def insert_steps(
     refuse_repeated_keys(rows)
     payloads = [notifications.insert_payload(queue) for queue in notify_queues]
     if has_links(rows):
+        if is_relaxed(sql):
+            yield sql.statement("session_commit_relaxed")
         results = yield from insert_linked(sql, rows)
         if payloads:
             yield notifications.notify_many(sql, notifications.TOPIC_INSERT, payloads)
@@ -155,6 +157,11 @@ def insert_steps(
             for params, row in zip(rows, fetched, strict=True)
         ]
     return [InsertResult(jobs.decode_job(sql, row), row[DUPLICATE]) for row in fetched]
+
+
+def is_relaxed(sql: Sql) -> bool:
+    """Tell whether commits do not wait for the disk, which only Postgres is told with them."""
+    return sql.dialect is Dialect.POSTGRES and not sql.durable
 
 
 def _is_one_plain(sql: Sql, rows: Sequence[InsertParams], notify_queues: Collection[str]) -> bool:

@@ -12,7 +12,7 @@ from river_core.db.statement import Dialect, Sql
 from river_core.drivers.base import Connection
 from river_core.errors import RejectedValueError, UniqueConflictError
 from river_core.insert import InsertParams
-from river_core.inserting import refuse_repeated_keys
+from river_core.inserting import is_relaxed, refuse_repeated_keys
 from river_core.steps import Steps, run
 
 UNIQUE_VIOLATION = "23505"
@@ -50,6 +50,8 @@ def _write(
     payloads = [notifications.insert_payload(queue) for queue in notify_queues]
     nonces = [job_inserts.fresh_nonce() for _ in rows] if sql.tells_by_nonce else []
     if copies:
+        if is_relaxed(sql):
+            yield sql.statement("session_commit_relaxed")
         for statement in job_copies.job_copies(sql, rows, nonces):  # noqa: UP028 - a list cannot be sent rows
             yield statement
     else:

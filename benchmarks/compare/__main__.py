@@ -11,7 +11,7 @@ import click
 from benchmarks.compare import calls, drains, groups, idle
 from benchmarks.compare.figures import Figures
 from benchmarks.compare.redis import private_redis
-from benchmarks.compare.sides import Ours, Theirs
+from benchmarks.compare.sides import Ours, Relaxed, Theirs
 from benchmarks.compare.verdict import table
 from benchmarks.server import durable_server
 from benchmarks.table import load
@@ -40,21 +40,23 @@ DRAIN_ROUNDS_LESS = 2
 PARTS = 1_000
 
 
-def measurements(size: Size, figures: Figures, ours: Ours, theirs: Theirs) -> dict[str, Callable[[], None]]:
+def measurements(
+    size: Size, figures: Figures, ours: Ours, relaxed: Relaxed, theirs: Theirs
+) -> dict[str, Callable[[], None]]:
     """Return what can be measured, by name."""
 
     def waiting() -> None:
         for pool in ("prefork", "threads"):
-            with idle.workers(pool, ours, theirs):
-                idle.measure_calls(figures, ours, theirs, pool, size.round_trips)
-                if pool == "prefork":
-                    idle.measure_chords(figures, ours, theirs, size.chords, PARTS)
-                    idle.measure_countdown(figures, ours, theirs, size.countdowns)
+            with idle.workers(pool, ours, relaxed, theirs):
+                idle.measure_calls(figures, (ours, relaxed, theirs), pool, size.round_trips)
+        with idle.workers("prefork", ours, theirs):
+            idle.measure_chords(figures, ours, theirs, size.chords, PARTS)
+            idle.measure_countdown(figures, ours, theirs, size.countdowns)
 
     drain_rounds = max(size.rounds - DRAIN_ROUNDS_LESS, 1)
     our_tasks, their_tasks = size.our_tasks, size.their_tasks
     return {
-        "delay": lambda: calls.measure(figures, ours, theirs, size.rounds, size.calls),
+        "delay": lambda: calls.measure(figures, ours, relaxed, theirs, size.rounds, size.calls),
         "group": lambda: groups.measure(figures, ours, theirs, size.rounds, size.our_group, size.their_group),
         "drain": lambda: drains.measure(
             figures, ours, theirs, size.pools, drain_rounds, our_tasks, their_tasks
@@ -77,10 +79,12 @@ def main(quick: bool, only: tuple[str, ...], pools: tuple[str, ...]) -> None:
     began = time.monotonic()
     with durable_server() as postgres, private_redis() as redis:
         ours, theirs = Ours(postgres), Theirs(redis)
-        for name, measure in measurements(size, figures, ours, theirs).items():
+        relaxed = Relaxed(ours)
+        for name, measure in measurements(size, figures, ours, relaxed, theirs).items():
             if not only or name in only:
                 measure()
                 click.echo(f"measured {name} after {time.monotonic() - began:.0f} s; {load()}", err=True)
+        relaxed.close()
         ours.close()
         theirs.close()
     click.echo(table(figures))

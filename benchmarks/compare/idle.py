@@ -1,14 +1,14 @@
 """Measurements on workers that wait: call and get, a chord of many parts, and what is due in two seconds.
 
-The workers of both sides run at the same time and take turns, call by call.
+The workers of all sides run at the same time and take turns, call by call.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -31,18 +31,19 @@ def workers(pool: str, *sides: Side) -> Iterator[None]:
     """Run a worker of each side; both are ready, and the first calls made."""
     for side in sides:
         side.clear()
-    ours, theirs = sides
-    with ours.worker(*POOLS[pool]), theirs.worker(*POOLS[pool]):
+    with ExitStack() as stack:
+        for side in sides:
+            stack.enter_context(side.worker(*POOLS[pool]))
         for side in sides:
             for number in range(WARM):
                 _call(side, number)
         yield
 
 
-def measure_calls(figures: Figures, ours: Ours, theirs: Theirs, pool: str, calls: int) -> None:
+def measure_calls(figures: Figures, sides: Sequence[Side], pool: str, calls: int) -> None:
     """Call a task and wait for its value; seconds, one figure a call."""
     for number in range(calls):
-        for side in _RANDOM.sample((ours, theirs), 2):
+        for side in _RANDOM.sample(sides, len(sides)):
             figures.add(f"{CALL}, {pool}", side.name, timed_alone(partial(_call, side, number)))
 
 

@@ -117,6 +117,22 @@ class Ours(Side):
         return bool(done)
 
 
+class Relaxed(Side):
+    """River on Postgres with both opt-ins: neither inserts nor claims wait for the disk."""
+
+    name = "ours, opt-ins"
+    command = ("river_compat", "-A", "benchmarks.compare.relaxed", "worker")
+
+    def __init__(self, ours: Ours) -> None:
+        """Take the database of the durable side, in queues of its own."""
+        super().__init__("benchmarks.compare.relaxed")
+        self._ours = ours
+
+    def clear(self) -> None:
+        """Empty the table that both share."""
+        self._ours.clear()
+
+
 class Theirs(Side):
     """Celery on Redis."""
 

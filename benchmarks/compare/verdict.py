@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from benchmarks.compare import calls, drains, groups, idle
 from benchmarks.compare.figures import Figures, percentile
-from benchmarks.compare.sides import Ours, Theirs
+from benchmarks.compare.sides import Ours, Relaxed, Theirs
 from benchmarks.compare.tasks import IGNORED, KEPT
 
-OURS, CELERY = Ours.name, Theirs.name
+OURS, RELAXED, CELERY = Ours.name, Relaxed.name, Theirs.name
+OPT_INS = "not durable: both opt-ins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,10 @@ def _of_calls(figures: Figures) -> Iterator[Line]:
             ratio = figures.ratio(calls.LINE, ours, beside)
             other = f"{beside.partition(',')[0]} {_ms(figures.median(calls.LINE, beside))}"
             yield Line(f"delay(), results {results}: time beside", _ms(own), other, ratio, most=most)
+        relaxed = calls.name(RELAXED, results)
+        let_go, other = _ms(figures.median(calls.LINE, relaxed)), _ms(figures.median(calls.LINE, theirs))
+        ratio = figures.ratio(calls.LINE, relaxed, theirs)
+        yield Line(f"delay(), results {results}, {OPT_INS}", let_go, f"{CELERY} {other}", ratio)
 
 
 def _rates(figures: Figures, line: str, name: str, least: float | None) -> Iterator[Line]:
@@ -91,8 +96,10 @@ def _rates(figures: Figures, line: str, name: str, least: float | None) -> Itera
 def _of_round_trips(figures: Figures, pool: str) -> Iterator[Line]:
     line = f"{idle.CALL}, {pool}"
     if figures.all(line, OURS):
-        ours, theirs = (figures.median(line, side) for side in (OURS, CELERY))
-        yield Line(f"call and get p50, {pool}", _ms(ours), f"{CELERY} {_ms(theirs)}", ours / theirs, most=1.0)
+        ours, relaxed, theirs = (figures.median(line, side) for side in (OURS, RELAXED, CELERY))
+        name, other = f"call and get p50, {pool}", f"{CELERY} {_ms(theirs)}"
+        yield Line(name, _ms(ours), other, ours / theirs, most=1.0)
+        yield Line(f"{name}, {OPT_INS}", _ms(relaxed), other, relaxed / theirs)
 
 
 def _of_waiting(figures: Figures) -> Iterator[Line]:

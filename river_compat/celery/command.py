@@ -83,6 +83,7 @@ def build_worker(
         refresh_attempts_after=app.conf.river_refresh_attempts_after,
         abandon_without_lock=_ends_tasks_without_lock(app),
         poll_only=options.poll_only or bool(app.conf.river_poll_only),
+        durable_claims=bool(app.conf.river_durable_claims),
         plugins=app.conf.river_plugins,
         companions=(_remote_control(app, hostname, pool, runner),),
         kept=kept_results(app.conf),

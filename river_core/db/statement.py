@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
@@ -59,12 +59,14 @@ class Sql:
     """The statements of one dialect for one schema.
 
     An empty schema leaves names to the connection's search_path (SQLite: the main database). `server` is
-    what the driver has learned of a Postgres server.
+    what the driver has learned of a Postgres server. Where not `durable`, the commit of an insert or a claim
+    on Postgres does not wait for the disk.
     """
 
     dialect: Dialect
     schema: str = ""
     server: Server = ANY_SERVER
+    durable: bool = True
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError for a schema name that River's clients refuse."""
@@ -76,7 +78,12 @@ class Sql:
 
     def statement(self, name: str, /, **parameters: Parameter) -> Statement:
         """Return the named statement with its parameters; KeyError for a name that no file has."""
-        return Statement(name, _texts(self.dialect, self.schema, self.server)[name], parameters)
+        return Statement(name, _texts(self.dialect, self.schema, self.server, self.durable)[name], parameters)
+
+    @property
+    def relaxed(self) -> Sql:
+        """The same statements, not durable."""
+        return replace(self, durable=False)
 
     @property
     def tells_by_nonce(self) -> bool:
@@ -153,10 +160,13 @@ def as_named(sql: str) -> str:
 
 
 @cache
-def _texts(dialect: Dialect, schema: str, server: Server = ANY_SERVER) -> dict[str, str]:
+def _texts(
+    dialect: Dialect, schema: str, server: Server = ANY_SERVER, durable: bool = True
+) -> dict[str, str]:
     raw = _folder(dialect.value)
     if dialect is Dialect.POSTGRES:
         raw |= _folder(f"{dialect.value}_{server.duplicates}")
+        raw |= {} if durable else _folder(f"{dialect.value}_relaxed")
     texts = {name: qualify(_include(text, raw), schema) for name, text in raw.items()}
     return texts if server.notifies else {name: _silent(text) for name, text in texts.items()}
 

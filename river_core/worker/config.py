@@ -40,8 +40,10 @@ class WorkerConfig:
     `max_workers` bounds all queues together where it is given; without it each queue has its own
     number. `notify_kind` names the job kind whose finished ids are announced on `river_python_done`.
     `claim_ahead` lets short jobs wait, claimed, behind busy slots; they are given back when a slow one
-    comes between. `main_thread` runs jobs in the thread that calls `Worker.run_jobs`, one at a time;
-    `processes` runs them in child processes, one in each, and needs `Worker.prepare` early.
+    comes between. `durable_claims` False lets claims on Postgres be committed without waiting for the disk,
+    but for those with a job's last attempt. `main_thread` runs jobs in the thread that calls
+    `Worker.run_jobs`, one at a time; `processes` runs them in child processes, one in each, and needs
+    `Worker.prepare` early.
 
     A `job_timeout` of 0 is River's 60 seconds, of None or -1 no limit. `rescue_stuck_jobs_after` 0 is an
     hour, or an hour more than a `job_timeout` that was given. Retention of None or -1 keeps jobs forever.
@@ -88,6 +90,7 @@ class WorkerConfig:
     reindexer_timeout: float | None = TIMEOUT_SECONDS
     notify_kind: str | None = None
     claim_ahead: bool = False
+    durable_claims: bool = True
     main_thread: bool = False
     processes: ProcessConfig | None = None
     clock: Clock = field(default_factory=SystemClock)

@@ -129,6 +129,7 @@ class Parts:
                 overridden(self.plugins.plugins, "metric_emit"),
                 config.internals.claimed,
                 gate,
+                config.durable_claims,
             )
 
         return Producers(context.queues, make)

@@ -97,11 +97,13 @@ class Producer(Service):
         emit: Sequence[Callable[[Metric], None]] = (),
         on_claimed: Callable[[Sequence[JobRow]], None] | None = None,
         gate: Gate | None = None,
+        durable: bool = True,
     ) -> None:
         """Claim jobs of `queue`, of `kinds` only where given, while `may_claim` says so.
 
         `emit` are told how long each claim took and how much it brought; `on_claimed` is given the rows
-        before the slots are. `gate` decides which of them are to run.
+        before the slots are. `gate` decides which of them are to run. Where not `durable`, claims of jobs
+        that may run again are committed without waiting for the disk.
         """
         super().__init__(f"river-producer-{queue}")
         self.queue = queue
@@ -117,6 +119,7 @@ class Producer(Service):
         self._emit = emit
         self._on_claimed = on_claimed
         self._gate = gate
+        self._durable = durable
         self._wants_slots = False
         self._next_fetch = 0.0
         self._ahead_now = False
@@ -151,10 +154,10 @@ class Producer(Service):
         """Fetch for the places: every other time, if jobs may wait at all, for them too.
 
         In between only free slots are filled, with any job, so that those that may not be claimed
-        ahead have their turn. That is also the first look after one that found all there was: most often
-        it does so again, and nothing is left to be looked for once more.
+        ahead have their turn. With several free slots that is also the first look after one that found all
+        there was: most often it does so again, and nothing is left to be looked for once more.
         """
-        fills_slots = places.free and (self._ahead_now or self._found_all)
+        fills_slots = places.free and (self._ahead_now or (self._found_all and places.free > 1))
         self._ahead_now = places.ahead > 0 and not fills_slots
         limit = places.total if self._ahead_now else places.free
         spare = SPARE_ATTEMPTS if self._ahead_now else ANY_ATTEMPTS
@@ -182,7 +185,7 @@ class Producer(Service):
         return self._pacing.cooldown if self._ahead_now else self._until_due(claimed.next_due)
 
     def _fetch(self, limit: int, spare: int) -> Claimed:
-        sql = self._driver.sql
+        sql = self._driver.sql if self._durable else self._driver.sql.relaxed
         statement = work.job_get_available(sql, self.queue, self._client_id, limit, self._kinds, spare)
         began = time.monotonic()
         with self._driver.connect() as connection:

@@ -64,6 +64,25 @@ def test_quick_jobs_need_far_fewer_claims_than_jobs(driver: Driver) -> None:
         assert watched.names["job_get_available"] - first < QUICK / 3
 
 
+def test_an_idle_worker_looks_once_for_a_job(driver: Driver) -> None:
+    """A look for any job that leaves a slot free is followed by no second one."""
+    watched, tasks = Watched(driver), registry(quick=lambda job: None)
+    options = {"claim_ahead": True, "fetch_cooldown": 0.001, "fetch_poll_interval": DEADLINE * 2}
+    with running(watched, tasks, queues={"default": 2}, **options) as worker:
+        earn(driver, worker)
+        producer = worker._parts.producers["default"]
+        wait_for(lambda: producer._found_all, "a look that found all")
+        [slots] = worker._parts.slots
+        before = watched.names["job_get_available"]
+        for _ in range(2):
+            wait_for(lambda: not slots._running, "an idle worker")
+            events = worker.events.subscribe(EventKind.JOB_COMPLETED, size=10)
+            Client(driver).insert(EncodedArgs("quick", "{}"))
+            next_event(events)
+            events.close()
+        assert watched.names["job_get_available"] == before + 2
+
+
 def test_without_claiming_ahead_no_row_is_claimed_for_a_busy_slot(driver: Driver) -> None:
     """Checklist 62. River's own rule, and the default of native workers."""
     gate = Gate()

@@ -107,6 +107,7 @@ class Celery(Configuration, Declaring, Connections, Periodic, Remote, CommandLin
             lambda: self.conf.river_queue_names == "lenient",
             lambda: bool(self.conf.river_poll_only),
             lambda: bool(self.conf.river_notify_inserts),
+            lambda: bool(self.conf.river_durable_inserts),
             lambda: self.conf.river_plugins,
         )
 

@@ -38,6 +38,8 @@ HONOURED: dict[str, Any] = {
     "river_beat_namespace": None,
     "river_database_url": None,
     "river_driver": None,
+    "river_durable_claims": True,
+    "river_durable_inserts": True,
     "river_enqueue_in": "ambient",
     "river_listen_url": None,
     "river_notify_inserts": True,

@@ -24,6 +24,10 @@ FROM pg_settings
 WHERE name = 'idle_session_timeout'
   AND setting <> '0';
 
+-- name: session_commit_relaxed
+-- Lets the commit of the open transaction not wait for the disk.
+SELECT set_config('synchronous_commit', 'off', true);
+
 -- name: session_server
 -- What server this is. The names are unqualified so that a test may put functions of its own before them.
 SELECT

@@ -58,11 +58,16 @@ WITH due AS MATERIALIZED (
 )
 SELECT claimed.*, NULL::float8
 FROM claimed
+WHERE /* INCLUDE: claim_commit */
 UNION ALL
 SELECT
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
     (/* INCLUDE: job_next_due */)
 WHERE (SELECT count(*) FROM due) < @limit::bigint;
+
+-- name: claim_commit
+-- Fragment: whether a claimed row is given, and a place for what decides how it is committed.
+true;
 
 -- name: job_next_due
 -- Seconds until the next available job of a queue falls due, one index probe a priority.
