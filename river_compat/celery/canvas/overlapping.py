@@ -12,6 +12,7 @@ from typing import Any
 
 from river_compat.celery import outgoing
 from river_compat.celery.canvas.alike import Alike, nobody_looks
+from river_compat.celery.canvas.collector import resting
 from river_compat.celery.canvas.launching import add_step, note_child
 from river_compat.celery.canvas.plan import Plan, Start
 from river_compat.celery.canvas.signature import Signature
@@ -36,6 +37,14 @@ def applies(app: Any, members: Any, options: Mapping[str, Any]) -> bool:
 
 def launch(app: Any, group: Any, start: Start, place: Mapping[str, Any], add_to_parent: bool) -> Any:
     """Freeze and send a group, and return its result; `place` is what its `freeze` takes."""
+    with resting(len(group.tasks)):
+        _send(app, group, start, place)
+    if add_to_parent:
+        note_child(group.frozen)
+    return group.frozen
+
+
+def _send(app: Any, group: Any, start: Start, place: Mapping[str, Any]) -> None:
     batch = Batch()
     alike = Alike(app, batch, len(group.tasks))
     chunks = _chunks(app, group, start, place, batch, alike)
@@ -45,9 +54,6 @@ def launch(app: Any, group: Any, start: Start, place: Mapping[str, Any], add_to_
     else:
         _exhaust(chunks)
         flush(app, batch)
-    if add_to_parent:
-        note_child(group.frozen)
-    return group.frozen
 
 
 def _exhaust(chunks: Iterator[Any]) -> None:

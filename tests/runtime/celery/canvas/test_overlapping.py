@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 import river_core
 from river_compat.celery import Celery, group, signals
-from river_compat.celery.canvas import overlapping
+from river_compat.celery.canvas import collector, overlapping
 from river_core import errors, inserting_overlapped
 from river_core.client import Client
 from river_core.drivers.base import Driver
@@ -174,6 +176,38 @@ def test_plugins_see_the_members(postgres_driver: PsycopgDriver, sent: list[int]
     group(task.s(n) for n in range(MEMBERS)).delay()
     assert (seen, sent) == ([MEMBERS], [])
     app.close()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_is_as_before_afterwards(
+    postgres_driver: PsycopgDriver, enabled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row 8.4. It rests while members are made, whether that succeeds or not, and never in a forked child."""
+    app, task = _application(postgres_driver)
+    was: list[bool] = []
+    ordinary = OwnConnection.fetch_each
+
+    def looked(self: OwnConnection, statements: Any) -> Any:
+        process = os.fork()
+        if process == 0:
+            os._exit(gc.isenabled())
+        was.extend([gc.isenabled(), bool(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))])
+        return ordinary(self, statements)
+
+    monkeypatch.setattr(OwnConnection, "fetch_each", looked)
+    (gc.enable if enabled else gc.disable)()
+    try:
+        group(task.s(n) for n in range(MEMBERS)).delay()
+        assert gc.isenabled() is enabled
+        with pytest.raises(TypeError):
+            group(task.s(*range(1 + (n == MEMBERS - 1))) for n in range(MEMBERS)).delay()
+        assert gc.isenabled() is enabled
+        monkeypatch.setattr(collector, "MOST_MEMBERS", MEMBERS - 1)
+        group(task.s(n) for n in range(MEMBERS)).delay()
+    finally:
+        gc.enable()
+        app.close()
+    assert was == [False, enabled, False, enabled, enabled, enabled]
 
 
 def _application(driver: Driver, **settings: Any) -> tuple[Celery, Any]:
