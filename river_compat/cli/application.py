@@ -11,6 +11,7 @@ import click
 
 from river_compat.celery import Celery
 from river_compat.celery.app.database import database_url, django_alias
+from river_compat.celery.leftovers import is_theirs
 from river_compat.cli.invocation import Invocation
 from river_compat.cli.place import Place, place_of
 from river_compat.importing import import_path, import_submodule, working_directory_first
@@ -71,7 +72,7 @@ def _is_path(given: str) -> bool:
 def _celerys_own(named: object) -> str:
     """Tell the likely reason: the import was not changed."""
     values = list(vars(named).values()) if isinstance(named, ModuleType) else [named]
-    theirs = any(type(value).__module__.partition(".")[0] == "celery" for value in values)
+    theirs = any(is_theirs(type(value).__module__) for value in values)
     return ", but one of the package celery: import Celery from river_compat.celery there" if theirs else ""
 
 

@@ -6,13 +6,12 @@ Only the worker says it: a producer, a migration or a test that imports the appl
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator
-from types import FunctionType, ModuleType
 
-from river_compat.celery import Celery
+from river_compat.celery import Celery, leftovers
 
-_THEIRS = "celery"
+MOST_NAMED = 5
+"""How many modules a notice names."""
 
 logger = logging.getLogger(__name__)
 
@@ -30,31 +29,20 @@ def _settings(app: Celery) -> Iterator[str]:
 
 
 def _imports(app: Celery) -> Iterator[str]:
-    if _THEIRS not in sys.modules:
+    if not leftovers.is_imported():
         return
-    seen = _first_use(app)
+    found = leftovers.leftovers(_packages(app))
+    named = ", ".join(map(str, found[:MOST_NAMED]))
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     yield (
-        f"the package celery is imported as well{f', by {seen}' if seen else ''}. Its exceptions, signals, "
-        "current_task and results are not those of river_compat.celery: change imports of celery.exceptions, "
-        "celery.utils.log, celery.result and the like, too; `pip uninstall celery` finds them all"
+        f"the package celery is imported as well{f', by {named}{more}' if named else ''}. A task made by its "
+        "shared_task, Celery or Task is unknown to this worker, and its delay() goes to Celery's own broker, "
+        "amqp://localhost where none is set. Its exceptions, signals, current_task and results are not those "
+        "of river_compat.celery: change imports of celery.exceptions, celery.utils.log, celery.result and "
+        "others, too; `pip uninstall celery` finds them all"
     )
 
 
-def _first_use(app: Celery) -> str | None:
-    """Return the first module with tasks that holds something of Celery's, and what; None if none does."""
-    names = dict.fromkeys(app.tasks[task].__module__ for task in sorted(app.tasks))
-    for module in (sys.modules[name] for name in names if name in sys.modules):
-        for name, value in vars(module).items():
-            origin = _origin(value)
-            if origin.partition(".")[0] == _THEIRS:
-                return f"{module.__name__} ({name} of {origin})"
-    return None
-
-
-def _origin(value: object) -> str:
-    """Return the module that a global comes from; a proxy is not evaluated for it."""
-    if isinstance(value, ModuleType):
-        return value.__name__
-    if isinstance(value, type | FunctionType):
-        return value.__module__ or ""
-    return type(value).__module__
+def _packages(app: Celery) -> frozenset[str]:
+    """Return the top-level packages that hold the application's tasks, installed ones too."""
+    return frozenset(app.tasks[task].__module__.partition(".")[0] for task in app.tasks)

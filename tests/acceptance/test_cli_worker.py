@@ -364,6 +364,17 @@ def quick():
 """
 
 
+LEFT_BEHIND = """
+from celery import shared_task
+from celery.exceptions import Retry
+
+
+@shared_task
+def deliver():
+    return "sent"
+"""
+
+
 def warnings_of_a_start(site: Site) -> list[str]:
     """What a worker logs at WARNING until it is ready to stop."""
     log = site.folder / "lines.json"
@@ -389,6 +400,28 @@ def test_a_start_says_once_what_does_nothing_here(tmp_path: Path, sqlite_path: P
 def test_a_clean_start_warns_of_nothing(tmp_path: Path, sqlite_path: Path) -> None:
     """An installed Celery that nobody imports is no reason."""
     assert warnings_of_a_start(Site(tmp_path, f"sqlite:///{sqlite_path}")) == []
+
+
+def test_a_task_left_with_celery_is_named(tmp_path: Path, sqlite_path: Path) -> None:
+    """Its module has no task of ours, and this is what a newcomer looks for."""
+    site = Site(tmp_path, f"sqlite:///{sqlite_path}")
+    (tmp_path / "mail.py").write_text(LEFT_BEHIND)
+    (tmp_path / "tasks.py").write_text(f"import mail\n{TASKS}")
+    [said] = warnings_of_a_start(site)
+    assert "by mail (shared_task of celery" in said
+    assert "deliver of celery.local" in said
+    assert "tasks" not in said.partition(". ")[0]
+    assert "unknown to this worker" in said
+    assert "amqp://localhost" in said
+
+
+def test_our_package_under_celerys_name_is_no_leftover(tmp_path: Path, sqlite_path: Path) -> None:
+    """After `install_as` the imports of celery are ours."""
+    site = Site(tmp_path, f"sqlite:///{sqlite_path}")
+    (tmp_path / "mail.py").write_text(LEFT_BEHIND)
+    alias = 'import river_compat\nriver_compat.install_as("celery")\nimport mail\n'
+    (tmp_path / "tasks.py").write_text(alias + TASKS)
+    assert warnings_of_a_start(site) == []
 
 
 def test_other_commands_do_not_speak_of_settings(tmp_path: Path) -> None:

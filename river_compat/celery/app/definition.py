@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from river_compat.celery.app.models import OPTIONS as MODEL_OPTIONS
 from river_compat.celery.app.models import ModelRules, with_models
 from river_compat.celery.exceptions import DuplicateTaskNameWarning, unsupported
+from river_compat.celery.leftovers import refuse_base
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
@@ -35,7 +36,8 @@ def generated_name(main: str | None, name: str, module: str | None) -> str:
 
 
 def refuse_options(cls: type[Any], name: str) -> None:
-    """Raise UnsupportedFeature for the first option of a task's class that is not supported."""
+    """Raise UnsupportedFeature for a class of Celery's itself, or an option of it that is not supported."""
+    refuse_base(cls, name)
     for option, way_out in REFUSED_OPTIONS.items():
         value = inspect.getattr_static(cls, option, None)
         if value and not isinstance(value, property):

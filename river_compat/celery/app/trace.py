@@ -18,6 +18,7 @@ from river_compat.celery.control_flow import carries_control_flow
 from river_compat.celery.coroutines import awaited
 from river_compat.celery.einfo import ExceptionInfo
 from river_compat.celery.exceptions import Ignore, InvalidTaskError, Reject, Retry
+from river_compat.celery.leftovers import explained
 from river_compat.celery.loaders.base import BaseLoader
 from river_compat.celery.local import maybe_evaluate
 from river_compat.celery.request import STORING, Context, Storing
@@ -186,6 +187,9 @@ class Tracer:
         return Ending(value, None, time.monotonic() - run.started, None, settled)
 
     def _raised(self, run: Run, error: Exception, storing: Storing) -> Ending:
+        behind = error.exc if isinstance(error, Retry) else error
+        if (wrong := explained(behind)) is not None:
+            logger.error("task %s[%s]: %s", self.task.name, run.id, wrong)
         if not isinstance(error, Retry):
             return _failed(error, storing)
         if error.sig is None and not self._eager and not scheduled_rows(run.request):

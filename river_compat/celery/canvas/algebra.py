@@ -13,6 +13,7 @@ from typing import Any
 
 from river_compat.celery.canvas.lazy import Lazy
 from river_compat.celery.canvas.signature import Signature
+from river_compat.celery.leftovers import refuse_operand
 
 
 def is_chain(sig: Any) -> bool:
@@ -58,6 +59,7 @@ def after_task(left: Any, right: Any) -> Any:
         return chain(left, unrolled(right), app=left.app)
     if isinstance(right, Signature):
         return chain(left, right, app=left._app)
+    refuse_operand(right)
     return NotImplemented
 
 
@@ -89,6 +91,7 @@ def after_chain(left: Any, right: Any) -> Any:
         return _group_after_chain(left, right)
     if is_chain(right):
         return after_chain(left, right)
+    refuse_operand(right)
     return _task_after_chain(left, right) if isinstance(right, Signature) else NotImplemented
 
 

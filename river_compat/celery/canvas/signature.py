@@ -15,6 +15,7 @@ from river_compat.celery.canvas import stamps
 from river_compat.celery.canvas.fields import Item
 from river_compat.celery.canvas.lazy import as_list
 from river_compat.celery.exceptions import unsupported
+from river_compat.celery.leftovers import refuse_operand
 from river_compat.celery.own_ways import own
 from river_compat.task_ids import fresh_id
 
@@ -330,6 +331,11 @@ class Signature(dict[str, Any]):
         from river_compat.celery.canvas.algebra import after_task
 
         return after_task(self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        """Merge with a dict, as any dict does; raises UnsupportedFeature for a signature of Celery's own."""
+        refuse_operand(other)
+        return super().__ror__(other)
 
     def __ior__(self, other: Any) -> Any:  # a dict's own would merge
         """Return the chain of this and another signature."""
