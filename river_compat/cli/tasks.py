@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from river_compat.celery import Celery
+from river_compat.celery import Celery, states
 from river_compat.celery.app.purging import TaskConsumer
 from river_compat.celery.timing import as_utc
 from river_compat.cli.application import application
 from river_compat.cli.exits import Exit
+from river_compat.cli.explaining import Standing, standing_of
 from river_compat.cli.invocation import Invocation, takes_invocation
 from river_compat.cli.worker import names_option
 
@@ -81,12 +82,13 @@ def call(invocation: Invocation, name: str, args: list[Any], kwargs: dict[str, A
 @click.option("--traceback", is_flag=True, help="Show the traceback instead.")
 @takes_invocation
 def result(invocation: Invocation, task_id: str, task: str | None, traceback: bool) -> int:
-    """Print the result of a task, or its state while it has none."""
+    """Print the result of a task, or its state while it has none, and what it waits for."""
     del task
     app = application(invocation)
     try:
         app.import_default_modules()  # the classes of its exceptions are found in loaded modules only
         meta = _meta(app, task_id)
+        standing = None if meta is None or meta["status"] in states.READY_STATES else _standing(app, task_id)
     finally:
         app.close()
     if meta is None:
@@ -94,12 +96,15 @@ def result(invocation: Invocation, task_id: str, task: str | None, traceback: bo
         return Exit.NOT_FOUND
     if invocation.as_json:
         shown = {**meta, "result": _plain(meta["result"])}
-        click.echo(json.dumps({key: shown[key] for key in ("task_id", "status", "result", "traceback")}))
+        told = {key: shown[key] for key in ("task_id", "status", "result", "traceback")}
+        click.echo(json.dumps(told if standing is None else {**told, "row": standing.to_json()}))
     elif traceback:
         click.echo(meta["traceback"] or "")
     else:
         value = meta["result"]
         click.echo(meta["status"] if value is None and meta["status"] != "SUCCESS" else _shown(value))
+        for line in standing.lines() if standing is not None else ():
+            click.echo(f"  {line}")
     return Exit.OK
 
 
@@ -109,6 +114,11 @@ def _meta(app: Celery, task_id: str) -> Mapping[str, Any] | None:
         return None
     meta: Mapping[str, Any] = app.backend.get_task_meta(task_id)
     return meta
+
+
+def _standing(app: Celery, task_id: str) -> Standing | None:
+    rows = app.backend.find(task_id)
+    return None if rows is None else standing_of(app.runtime.client, rows.newest)
 
 
 def _shown(value: Any) -> str:

@@ -147,6 +147,32 @@ def test_tasks_are_called_read_and_purged_from_the_command_line(shop: Shop) -> N
     assert not (shop.folder / "two.started").exists()
 
 
+def test_a_task_that_has_not_ended_tells_why(shop: Shop) -> None:
+    """A queue that nobody works, a paused one, and a task that no worker knows all look PENDING."""
+    dead = shop.celery("call", "tasks.quick", "-a", '["dead"]', "--queue", "dead").stdout.strip()
+    unknown = shop.celery("call", "tasks.renamed", "--queue", "other").stdout.strip()
+    with shop.worker("-c", "1", "-P", "threads"):
+        wait_for(lambda: "put aside: task 'tasks.renamed'" in shop.celery("result", unknown).stdout, "why")
+    shop.python("from tasks import app; app.runtime.client.queue_pause('celery')")
+    paused = shop.celery("call", "tasks.quick", "-a", '["paused"]').stdout.strip()
+
+    first, second, third = shop.celery("result", dead).stdout.splitlines()
+    assert first == "PENDING"
+    assert "available, attempt 0 of" in second
+    assert third == "  queue dead: no worker has worked it; start one with -Q, or send to another queue"
+    assert "queue celery: paused since" in shop.celery("result", paused).stdout
+
+    told = json.loads(run("-A", "tasks", "result", unknown, "--json", cwd=shop.folder, env=shop.env).stdout)
+    assert (told["status"], told["row"]["queue"], told["row"]["queue_paused_at"]) == (
+        "PENDING",
+        "other",
+        None,
+    )
+    assert "'tasks.renamed' is not registered" in told["row"]["waiting_for"]
+    assert told["row"]["queue_last_worked_at"]
+    assert told["row"]["attempted_by"].startswith("w1@host")
+
+
 def test_a_revoke_needs_no_worker(shop: Shop) -> None:
     """Row 12.1. What was revoked while none was up is not run by one that starts."""
     task_id = shop.celery("call", "tasks.quick", "-a", '["revoked"]').stdout.strip()

@@ -172,8 +172,11 @@ def _described(task: Any, items: Iterable[str]) -> str:
 def active_queues(state: Any) -> Any:
     """List the task queues a worker is currently consuming from."""
     make: Any = kombu.entity.Queue
-    names = [item.name for item in state.worker.queue_states()]
-    return [_plain(make(name, routing_key=name).as_dict(recurse=True)) for name in names]
+    return [
+        _plain(make(queue.name, routing_key=queue.name).as_dict(recurse=True))
+        | ({"paused": True} if queue.paused else {})  # Celery knows no pause, so only then a key of its own
+        for queue in state.worker.queue_states()
+    ]
 
 
 @inspect_command()
