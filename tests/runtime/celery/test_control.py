@@ -250,6 +250,9 @@ def test_questions_are_answered_in_celerys_shapes(app: Celery, working: Working,
         assert stats["total"] == {"hold": 1}
         assert stats["pool"]["max-concurrency"] == 2
         assert [queue["name"] for queue in asked(app).active_queues()["w1@host"]] == ["celery"]
+        assert "paused" not in asked(app).active_queues()["w1@host"][0]
+        app.runtime.client.queue_pause("celery")
+        wait_for(lambda: asked(app).active_queues()["w1@host"][0].get("paused"), "the pause")
         assert asked(app).clock()["w1@host"]["clock"] > 0
         assert "broker_url" not in str(asked(app).conf())
         assert worker.id.startswith("w1@host_")
