@@ -21,9 +21,10 @@ from river_compat.results import EXCEPTION, GIVEN_BACK, OUTCOME, WAITING, TaskOu
 from river_core import clock
 from river_core.decide import outcome_of, snooze_count
 from river_core.errors import ControlFlow, JobCancelError
+from river_core.insert import MAX_ATTEMPTS_DEFAULT
 from river_core.job import JobRow
 from river_core.links import Break, HandOver
-from river_core.loss import Loss
+from river_core.loss import Loss, WorkerStopped
 from river_core.outcome import Cancelled, Completed, Failed, Interrupted, Outcome, Snoozed
 from river_core.task import Job, Task
 
@@ -60,7 +61,6 @@ class PythonTask(Task):
     kind = KIND
     adapter = True
     has_waiting_jobs = True
-    interruption = Interrupted({GIVEN_BACK: True})
 
     def __init__(self, runners: Mapping[str, FrameworkRunner]) -> None:
         """Take the runners by framework name, `celery` or `rq`."""
@@ -142,6 +142,12 @@ class PythonTask(Task):
         except (CallNotRunnable, MalformedCall) as error:
             return failure(error, trace="")
 
+    def interrupted(self, job: Job) -> Outcome:
+        """Give the row back, marked as such; end one that is to run once only as if its process had died."""
+        if _runs_once(job.row):
+            return self.lost(job, WorkerStopped())
+        return Interrupted({GIVEN_BACK: True})
+
     def late_hand_over(self, member: JobRow | None, waiting: JobRow, index: int) -> HandOver | int | None:
         """Read from a member's row what its task could not hand over."""
         return late_hand_over(member, waiting, index)
@@ -158,6 +164,14 @@ class PythonTask(Task):
         crashes = job.attempt
         seconds = 0.1 if crashes <= CRASHES_RUN_AGAIN_AT_ONCE else min(crashes**4, MAX_WAIT_SECONDS)
         return clock.now() + timedelta(seconds=seconds)
+
+
+def _runs_once(row: JobRow) -> bool:
+    """Tell whether a run that has begun is the last: every row that is not at most once has 25 attempts.
+
+    One that was retried by hand has an attempt more than before, and is still at its last.
+    """
+    return row.max_attempts < MAX_ATTEMPTS_DEFAULT and row.attempt >= row.max_attempts
 
 
 def _unless_revoked(outcome: Outcome, call: TaskCall, job: Job) -> Outcome:

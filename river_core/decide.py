@@ -57,7 +57,7 @@ def outcome_of(error: BaseException) -> Outcome:
     if isinstance(signal, JobCancelError):
         return o.Cancelled(str(signal))
     if isinstance(signal, JobInterruptedError):
-        return o.Interrupted()
+        return o.Interrupted(began=signal.began)
     return o.Failed(error)
 
 

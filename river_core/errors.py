@@ -192,6 +192,7 @@ class JobSnoozeError(ControlFlow):
 class JobInterruptedError(ControlFlow):
     """Raised inside a task when its worker stops without waiting any longer (River: interruption)."""
 
-    def __init__(self, reason: str = "worker is stopping") -> None:
-        """Take the reason that is logged."""
+    def __init__(self, reason: str = "worker is stopping", began: bool = True) -> None:
+        """Take the reason that is logged, and whether any of the task's code has run in this attempt."""
         super().__init__(reason)
+        self.began = began

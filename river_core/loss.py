@@ -37,7 +37,12 @@ class Terminated:
     signal: int
 
 
-Loss = ProcessDied | TimeLimitReached | Terminated
+@dataclass(frozen=True, slots=True)
+class WorkerStopped:
+    """The worker ended the attempt, because it stops or has lost the database."""
+
+
+Loss = ProcessDied | TimeLimitReached | Terminated | WorkerStopped
 
 
 def signal_name(number: int) -> str:

@@ -90,10 +90,12 @@ class Interrupted:
     """The worker stopped under the attempt; the job is available again and the attempt is given back.
 
     `still_waits` is for one that was set going by hand although it waits for other jobs: it goes on waiting.
+    Without `began` none of the task's code has run.
     """
 
     metadata: Metadata = field(default_factory=dict)
     still_waits: bool = False
+    began: bool = True
 
 
 Outcome = Completed | Failed | Cancelled | Snoozed | Interrupted

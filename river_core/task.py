@@ -20,7 +20,7 @@ from river_core.errors import (
 from river_core.job import JobRow
 from river_core.job_handle import Job as Job
 from river_core.links import Break, HandOver
-from river_core.loss import Loss, ProcessDied, Terminated, TimeLimitReached, signal_name
+from river_core.loss import Loss, ProcessDied, Terminated, TimeLimitReached, WorkerStopped, signal_name
 from river_core.outcome import Cancelled, Failed, Interrupted, Outcome
 
 KIND_PATTERN = re.compile(r"\w[\w\-\[\]<>/.·:+]+", re.ASCII)
@@ -41,8 +41,6 @@ class Task:
     """Whether jobs of this kind wait for others, so that workers look after those whose members vanish."""
     plugins: Sequence[object] = ()
     """Plugins for jobs of this kind only, inside those of the worker and of the client."""
-    interruption: Interrupted = Interrupted()
-    """What becomes of an attempt that had begun when its worker stopped; an adapter may mark its row."""
 
     def work(self, job: Job) -> Worked:
         """Run the job. None means completed; raise to fail, or to cancel or snooze.
@@ -94,6 +92,15 @@ class Task:
                 return Cancelled(f"JobCancelError: terminated by {signal_name(loss.signal)}")
             case ProcessDied():
                 return Failed(JobLostError(loss.description), trace="")
+            case WorkerStopped():
+                return self.interrupted(job)
+
+    def interrupted(self, job: Job) -> Outcome:
+        """Return what becomes of an attempt that had begun when its worker ended it: the row runs again.
+
+        An adapter may mark its row, or end one that must not run twice. `job` is as in `lost`.
+        """
+        return Interrupted()
 
     def late_hand_over(self, member: JobRow | None, waiting: JobRow, index: int) -> HandOver | int | None:
         """Return what a member that ended without handing over, or is gone, means for a job that waits.

@@ -21,7 +21,7 @@ from river_compat.python_task import failure
 from river_compat.results import EXCEPTION, OUTCOME, RETRY_ID, TaskOutcome, exception_metadata
 from river_core import clock
 from river_core.job import JobRow, JobState
-from river_core.loss import Loss, ProcessDied, Terminated, TimeLimitReached, signal_name
+from river_core.loss import Loss, ProcessDied, Terminated, TimeLimitReached, WorkerStopped, signal_name
 from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Outcome
 from river_core.task import Job
 
@@ -40,7 +40,9 @@ def lost(task: Task[..., Any], request: Context, job: Job, loss: Loss, fixups: S
         case Terminated():
             return _terminated(task, request, job, loss)
         case ProcessDied():
-            outcome, error = _died(task, request, job.row, loss)
+            outcome, error = _died(task, request, job.row, loss.description)
+        case WorkerStopped():
+            outcome, error = _died(task, request, job.row, "its worker was stopped.")
     if isinstance(outcome, Failed) and outcome.retry is False:
         job.after_write(partial(_tell, task, request, error, isinstance(loss, TimeLimitReached), fixups))
     return outcome
@@ -71,9 +73,9 @@ def _terminated(task: Task[..., Any], request: Context, job: Job, loss: Terminat
     return Cancelled(f"terminated by {name}", {OUTCOME: TaskOutcome.REVOKED.value})
 
 
-def _died(task: Task[..., Any], request: Context, row: JobRow, loss: ProcessDied) -> Ended:
-    error = WorkerLostError(f"Worker exited prematurely: {loss.description} Job: {row.id}.")
-    logger.error("task %s[%s] lost its process: %s", task.name, request.id, loss.description)
+def _died(task: Task[..., Any], request: Context, row: JobRow, how: str) -> Ended:
+    error = WorkerLostError(f"Worker exited prematurely: {how} Job: {row.id}.")
+    logger.error("task %s[%s] lost its process: %s", task.name, request.id, how)
     if task.retry_on_worker_lost and (next_run := _next_run(task, request)) is not None:
         metadata = {OUTCOME: TaskOutcome.RETRIED.value, EXCEPTION: exception_metadata(error)}
         return Completed(metadata, (next_run,)), error

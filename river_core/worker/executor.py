@@ -174,8 +174,8 @@ class Executor:
 
     def _completion(self, job: Job, outcome: Outcome, attempt: Attempt) -> Completion:
         now = self._clock.now()
-        if isinstance(outcome, o.Interrupted) and not outcome.still_waits and attempt.task is not None:
-            outcome = attempt.task.interruption
+        if isinstance(outcome, o.Interrupted):
+            outcome = self._interruption(job, outcome, attempt.task)
         try:
             change = decide(outcome, attempt, now, job.metadata_updates)
         except RiverError as error:
@@ -186,11 +186,24 @@ class Executor:
         kind = Deletion if isinstance(outcome, Completed) and outcome.delete_row else Completion
         return kind(attempt.row, change, _EVENT_OF[type(outcome)], (attempt.started_at, now))
 
-    def interrupted(self, row: JobRow, started: bool = True) -> Completion:
-        """Return what gives a row back that did not finish; one that never started keeps its turn."""
-        task = self._registry.get(row.kind) if started else None
-        attempt = Attempt(row, self._clock.now(), task, self._policy)
-        completion = self._completion(Job(row), o.Interrupted(), attempt)
+    def _interruption(self, job: Job, outcome: o.Interrupted, task: Task | None) -> Outcome:
+        """Ask the task what becomes of an attempt that had begun."""
+        if task is None or outcome.still_waits or not outcome.began:
+            return outcome
+        try:
+            return task.interrupted(job)
+        except Exception:
+            logger.exception("interrupted() of a task raised", extra={"job_id": job.row.id})
+            return outcome
+
+    def interrupted(self, job: Job, started: bool = True) -> Completion:
+        """Return what is written for a job that did not finish.
+
+        What has started is the task's to say; what has not is given back, and keeps its turn.
+        """
+        row = job.row
+        attempt = Attempt(row, self._clock.now(), self._registry.get(row.kind), self._policy)
+        completion = self._completion(job, o.Interrupted(began=started), attempt)
         if started:
             return completion
         return replace(completion, change=replace(completion.change, scheduled_at=None))

@@ -21,7 +21,7 @@ from river_core.notifier import TOPIC_LEADERSHIP, Notifier, Payload
 from river_core.periodic import PeriodicJobs
 from river_core.plugins import PluginSet, overridden
 from river_core.service import Service
-from river_core.task import Registry
+from river_core.task import Job, Registry
 from river_core.worker.attendant import Attendant
 from river_core.worker.companion import Companion, admitting
 from river_core.worker.completer import DRAIN_SECONDS, Completer, Written
@@ -142,7 +142,7 @@ class Parts:
         return Gate(
             ask,
             lambda row, outcome: put(executor.not_run(row, outcome)),
-            lambda row: put(executor.interrupted(row, started=False)),
+            lambda row: put(executor.interrupted(Job(row), started=False)),
         )
 
     def _notifier(self, driver: Driver) -> Notifier:

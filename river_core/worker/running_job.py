@@ -108,7 +108,7 @@ class RunningJob:
             self.deadline = time.monotonic() + self.timeout
         try:
             if job.stop_cause is not None and (task.adapter or job.stop_cause is JobInterruptedError):
-                raise job.stop_cause  # River begins a job that was cancelled before; Celery and RQ do not
+                raise _not_begun(job.stop_cause)  # River begins a job cancelled before; Celery and RQ do not
             result = task.work(job)
             if result is None or not isinstance(result, Awaitable):
                 return result
@@ -219,6 +219,10 @@ class RunningJob:
     def _raise(self, error: type[BaseException]) -> bool:
         thread = ctypes.c_ulong(self._thread_id)
         return bool(ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(error)))
+
+
+def _not_begun(cause: type[BaseException]) -> BaseException:
+    return JobInterruptedError(began=False) if cause is JobInterruptedError else cause()
 
 
 async def _await_body(awaitable: Awaitable[Outcome | None]) -> Outcome | None:

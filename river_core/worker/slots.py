@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -183,7 +182,7 @@ class ThreadSlots(JobsHere):
         try:
             completion = self._executor.execute(job, running.call, running.wait)
         except (JobInterruptedError, JobCancelError, JobTimeoutError):
-            completion = self._executor.interrupted(job.row)
+            completion = self._executor.interrupted(job)
         if isinstance(completion, Awaiting):
             self._hand_over(running, completion, started)
         else:
@@ -214,12 +213,18 @@ class ThreadSlots(JobsHere):
 
     def _write(self, job: Job, completion: Completion) -> None:
         """Hand the completion over; wait for its write only where somebody wants to hear of it."""
+        receipt = self._put(job, completion)
+        if receipt is not None:
+            call_after_write(job, receipt.wait())
+
+    def _put(self, job: Job, completion: Completion) -> WriteReceipt | None:
+        """Hand the completion over; return what tells of its write where somebody wants to hear of it."""
         if job.powers is None or not job.powers.after_write:
             self._finished(completion)
-            return
+            return None
         receipt = WriteReceipt()
         self._finished(replace(completion, receipt=receipt))
-        call_after_write(job, receipt.wait())
+        return receipt
 
     def _fail(self, running: RunningJob, error: BaseException) -> None:
         """End the attempt of a job whose outcome could not be decided."""
@@ -316,14 +321,15 @@ class ThreadSlots(JobsHere):
         if self._stuck is not None:
             self._report_stuck(running, self._stuck, replace_it=True)
 
-    def _write_loss(self, running: RunningJob, loss: Loss) -> None:
-        """Write the end of an attempt that did not end by itself; who waits for that waits elsewhere."""
+    def _write_loss(self, running: RunningJob, loss: Loss | None) -> None:
+        """Write the end of an attempt that did not end by itself, None by a stop; who waits for that waits
+        elsewhere.
+        """
         job = Job(running.job.row, self._client)
-        completion = self._executor.lost(job, loss)
-        if job.powers is None or not job.powers.after_write:
-            self._finished(completion)
-        else:
-            self._loop.beside(partial(self._write, job, completion))
+        completion = self._executor.interrupted(job) if loss is None else self._executor.lost(job, loss)
+        receipt = self._put(job, completion)
+        if receipt is not None:
+            self._loop.beside(lambda: call_after_write(job, receipt.wait()))
 
     def _report_stuck(self, running: RunningJob, stuck: StuckJobs, replace_it: bool = False) -> None:
         """Report a job once, and make room for another one if the answer is so and it still runs."""
@@ -363,8 +369,10 @@ class ThreadSlots(JobsHere):
 
     def _hand_back(self, jobs: list[RunningJob]) -> None:
         for item in jobs:
-            self._finished(self._executor.interrupted(item.job.row, item.started))
-            if not item.started:
+            if item.started:
+                self._write_loss(item, None)
+            else:
+                self._finished(self._executor.interrupted(item.job, started=False))
                 self._leave(item)
 
     def owns_current_thread(self) -> bool:

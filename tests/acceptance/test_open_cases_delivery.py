@@ -63,6 +63,11 @@ def twice(self, name):
 app.conf.beat_schedule = {"often": {"task": "tasks.stamp", "schedule": 1.0, "args": ("tick",)}}
 
 
+@app.task(acks_late=False)
+def hold_once(name):
+    return hold(name)
+
+
 @app.task
 def hold(name):
     with Path(f"{name}.started").open("a") as file:
@@ -412,28 +417,34 @@ def test_a_worker_without_the_database_ends_its_tasks_unless_told_otherwise(site
     """Row 11.14. After 8 seconds without its lock a worker kills children, since others may take over.
 
     With the setting at False, on purpose, the task goes on: its result is written later, and it ran once.
+    A killed one with acks_late=False is not run again.
     """
     setting = "worker_cancel_long_running_tasks_on_connection_loss"
     with cuttable(site.url) as way:
         env = {"RIVER_DATABASE_URL": way.url}
         with (
-            worker(site.folder, "-c", "1", "-Q", "ends", env=env) as ends,
+            worker(site.folder, "-c", "2", "-Q", "ends", env=env) as ends,
             worker(site.folder, "-c", "1", "-Q", "goes-on", f"{setting}=False", env=env) as goes_on,
         ):
             site.send("hold.apply_async(('a',), queue='ends'); hold.apply_async(('b',), queue='goes-on')")
-            for name in "ab":
+            site.send("hold_once.apply_async(('c',), queue='ends')")
+            for name in "abc":
                 wait_for(lambda name=name: (site.folder / f"{name}.started").exists(), f"the run of {name}")
             way.cut()
             ends.wait_logged("others may take its jobs over")
             goes_on.wait_logged("what runs here goes on")
             way.mend()
             wait_for(lambda: (site.folder / "a.started").read_text() == "xx", "the second run", 60)
-            for name in "ab":
+            for name in "abc":
                 (site.folder / f"{name}.go").touch()
             done = "SELECT attempt FROM river_job WHERE state = 'completed' ORDER BY id"
             wait_for(lambda: len(query(site.url, done)) == 2, "both ends")
             assert (site.folder / "b.started").read_text() == "x"
             assert query(site.url, done)[1] == (1,)
+            kind = "metadata->'python_task_exception'->>'exc_type'"
+            given_up = f"SELECT {kind} FROM river_job WHERE state = 'discarded'"
+            wait_for(lambda: query(site.url, given_up) == [("WorkerLostError",)], "the end of the one run")
+            assert (site.folder / "c.started").read_text() == "x"
 
 
 # -- delayed tasks

@@ -57,6 +57,19 @@ def die(name, number=signal.SIGKILL):
 
 
 @app.task(acks_late=False)
+def hold_once(name):
+    note(name)
+    while not Path(f"{name}.go").exists():
+        time.sleep(0.01)
+
+
+@app.task(acks_late=False)
+def block_once(name):
+    note(name)
+    time.sleep(60)
+
+
+@app.task(acks_late=False)
 def die_once(name):
     note(name)
     os._exit(1)
@@ -402,6 +415,46 @@ def test_a_cold_stop_kills_children(site: Site, signals: list[signal.Signals]) -
         assert process.exit_code() == 1
     assert site.rows() == [("available", 0)] * 2
     assert not any(is_alive(pid) for pid in pids)
+
+
+@pytest.mark.parametrize(
+    ("options", "number"),
+    [
+        (("-P", "prefork"), signal.SIGQUIT),
+        (("-P", "threads", "--stop-timeout", "0.5"), signal.SIGTERM),
+    ],
+)
+def test_a_stop_ends_what_must_not_run_twice(site: Site, options: tuple[str, ...], number: int) -> None:
+    """Rows 2.14, 11.9. With acks_late=False what has begun fails, what has not goes back; one run each."""
+    site.send("hold_once.delay('a')")
+    with site.worker("-c", "1", *options) as process:
+        site.pids("a")
+        site.send("hold_once.delay('b')")
+        process.signal(signal.Signals(number))
+        assert process.exit_code() == 1
+    assert site.rows() == [("discarded", 1), ("available", 0)]
+    [(metadata, errors), _] = site.results()
+    assert metadata["python_task_exception"]["exc_type"] == "WorkerLostError"
+    assert "its worker was stopped" in errors[0]["error"]
+    site.release("a")
+    site.release("b")
+    with site.worker("-c", "1", *options):
+        assert site.ended() == [("discarded", 1), ("completed", 1)]
+    assert len(site.pids("a")) == len(site.pids("b")) == 1
+
+
+def test_a_forced_exit_ends_what_must_not_run_twice(postgres_site: Site) -> None:
+    """Rows 2.14, 11.9. A thread that cannot be interrupted; the row is written before the process ends."""
+    site = postgres_site
+    site.send("block_once.delay('a')")
+    with site.worker("-c", "1", "-P", "threads") as process:
+        site.pids("a")
+        process.signal(signal.SIGQUIT)
+        assert process.exit_code() == 1
+        assert process.logged("forcing the exit")
+    assert site.rows() == [("discarded", 1)]
+    [(metadata, _)] = site.results()
+    assert metadata["python_task_exception"]["exc_type"] == "WorkerLostError"
 
 
 def test_a_warm_stop_waits(site: Site) -> None:

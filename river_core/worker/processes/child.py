@@ -144,7 +144,7 @@ class Child:
         try:
             completion = self._executor.execute(job, running.call, running.wait)
         except (JobInterruptedError, JobCancelError, JobTimeoutError):
-            return self._executor.interrupted(job.row)
+            return self._executor.interrupted(job)
         return self._awaited(running, completion) if isinstance(completion, Awaiting) else completion
 
     def _awaited(self, running: ChildJob, awaiting: Awaiting) -> Completion | None:

@@ -191,10 +191,7 @@ class ProcessSlots(ThreadSlots):
     def lost(self, running: RunningJob, loss: Loss | None) -> None:
         """Take the loss of a job's child: the task says what that means, for a stop the row is given back."""
         if not running.given_back:
-            if loss is None:
-                self._finished(self._executor.interrupted(running.job.row))
-            else:
-                self._write_loss(running, loss)
+            self._write_loss(running, loss)
         self._leave(running)
 
     # -- stops and limits
