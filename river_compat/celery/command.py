@@ -31,7 +31,8 @@ class WorkerOptions:
 
     `queues` and `exclude_queues` are names, `include` modules to import beside those of the
     settings, `hostname` the id that rows are claimed under, `poll_only` True keeps it from listening.
-    Time limits are seconds, `max_memory_per_child` KiB, `autoscale` is `max,min` children.
+    Time limits are seconds, `max_memory_per_child` KiB, `autoscale` is `max,min` children,
+    `pool_start_method` fork or spawn.
     """
 
     queues: Sequence[str] = ()
@@ -45,6 +46,7 @@ class WorkerOptions:
     soft_time_limit: float | None = None
     max_tasks_per_child: int | None = None
     max_memory_per_child: int | None = None
+    pool_start_method: str | None = None
     autoscale: str | None = None
 
 
@@ -65,7 +67,7 @@ def build_worker(
     options = options or WorkerOptions()
     pool = pool_name(app, options)
     autoscale = Autoscale.read(options.autoscale) if options.autoscale else None
-    _set_limits(app, options)
+    _set(app, options)
     app.set_current()
     app.set_default()
     app.import_default_modules(options.include)
@@ -118,8 +120,10 @@ def time_limits(app: Celery, options: WorkerOptions) -> TimeLimits:
     return TimeLimits(seconds_of("task_soft_time_limit", soft), seconds_of("task_time_limit", hard))
 
 
-def _set_limits(app: Celery, options: WorkerOptions) -> None:
-    """Let the command's limits stand for those of the settings, which tasks take over when they are made."""
+def _set(app: Celery, options: WorkerOptions) -> None:
+    """Let options of the command stand for settings, of which tasks take over limits when they are made."""
+    if options.pool_start_method is not None:
+        app.conf["worker_pool_start_method"] = options.pool_start_method
     if options.time_limit is not None:
         app.conf["task_time_limit"] = options.time_limit
     if options.soft_time_limit is not None:

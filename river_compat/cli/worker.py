@@ -19,6 +19,7 @@ from river_compat.celery.app.log import level_number
 from river_compat.celery.app.purging import TaskConsumer
 from river_compat.celery.command import WorkerOptions, build_worker
 from river_compat.celery.exceptions import ImproperlyConfigured
+from river_compat.celery.spawned import FORK, SPAWN
 from river_compat.celery.utils.nodenames import default_nodename
 from river_compat.celery.worker_life import WorkerLife
 from river_compat.cli import logs
@@ -98,6 +99,11 @@ def names_option(*spellings: str, text: str) -> Callable[[Command], Command]:
 )
 @click.option(
     "--max-tasks-per-child", type=int, metavar="N", help="Replace a child process after so many tasks."
+)
+@click.option(
+    "--pool-start-method",
+    type=click.Choice((FORK, SPAWN)),
+    help="How child processes are made [default: fork; spawn on macOS].",
 )
 @click.option(
     "--max-memory-per-child", type=int, metavar="KIB", help="Replace a child process that holds more memory."

@@ -255,7 +255,7 @@ def test_spawned_children_run_limit_recycle_and_die_alone(postgres_site: Site) -
     """Rows 15.2, 15.5. Fresh interpreters, which import the application, are children like forked ones."""
     site = postgres_site
     site.send("polite.delay()", "stubborn.delay()", "die_once.delay('a')", "[pid.delay() for _ in range(7)]")
-    options = ("-c", "2", "--max-tasks-per-child", "3", "worker.pool_start_method=spawn")
+    options = ("-c", "2", "--max-tasks-per-child", "3", "--pool-start-method", "spawn")
     with site.worker(*options) as process:
         rows = site.ended()
         site.send("hold.delay('b')")
