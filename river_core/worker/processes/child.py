@@ -20,7 +20,8 @@ from types import FrameType
 from typing import Any
 
 from river_core import clock
-from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
+from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError, RiverError
+from river_core.forking import is_astray, leave, let_forks_stray
 from river_core.job import JobRow, JobState
 from river_core.job_handle import Inserter, Job
 from river_core.outcome import Outcome
@@ -35,7 +36,8 @@ from river_core.worker.processes.config import ProcessConfig
 from river_core.worker.processes.memory import MemoryBound
 from river_core.worker.processes.readable import wait_readable
 
-IGNORED = ("SIGINT", "SIGHUP", "SIGQUIT", "SIGTSTP")
+UNHEARD = ("SIGHUP", "SIGQUIT", "SIGTSTP")
+"""Handled by doing nothing instead of ignored: the programs that a task starts would inherit that."""
 FAR = 3600.0
 
 logger = logging.getLogger(__name__)
@@ -79,6 +81,7 @@ class Child:
     def run(self) -> None:
         """Run jobs until the worker says that there are no more."""
         self._set_signals()
+        let_forks_stray()
         number = self._place.index + 1
         multiprocessing.current_process().name = f"{self._config.child_name}-{number}"
         if self._config.child_started is not None:
@@ -120,6 +123,8 @@ class Child:
         except BaseException as error:
             logger.exception("a child process failed outside its task")
             completion = self._rejected(running.job.row, error)
+        if is_astray():
+            leave(None if completion is None or completion.change.error is None else RiverError("failed"))
         self._finish(running, completion)
         if running.wants_renewal or self._memory.exceeded():
             self._full = True
@@ -127,6 +132,8 @@ class Child:
 
     def _send(self, data: bytes) -> None:
         """Send whole messages: what is to be raised in a task meanwhile is raised after that."""
+        if is_astray():
+            return
         self._sending = True
         try:
             self._connection.sendall(data)
@@ -281,9 +288,10 @@ class Child:
     # -- signals
 
     def _set_signals(self) -> None:
-        for name in IGNORED:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for name in UNHEARD:
             if hasattr(signal, name):
-                signal.signal(getattr(signal, name), signal.SIG_IGN)
+                signal.signal(getattr(signal, name), _do_nothing)
         signal.signal(signal.SIGUSR2, signal.SIG_DFL)
         signal.signal(RAISE_SIGNAL, self._raise_in_task)
         signal.signal(signal.SIGTERM, self._terminate)
@@ -305,6 +313,10 @@ class Child:
         if running is not None and self._place.terminated == running.number:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _do_nothing(_number: int, _frame: FrameType | None) -> None:
+    return None
 
 
 def child_main(plan: ChildPlan, places: Callable[[int], Place]) -> Callable[[socket.socket, int], None]:
