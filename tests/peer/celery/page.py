@@ -16,7 +16,6 @@ sys.path.insert(0, str(HERE))
 from profiles import river_compat as profile  # noqa: E402
 
 PAGE = HERE.parents[2] / 'docs/reference/celery-tests.md'
-UNKNOWN = 'not looked into yet'
 HEAD = '''# Celery's own tests
 
 Celery's source archive ships its tests. [The harness](../../tests/peer/celery/README.md) runs those that state public behaviour with
@@ -26,6 +25,14 @@ baseline is what Celery 5.7.0 itself passes. This page is made by `tests/peer/ce
 What was run: both suites whole, one run of each, on Python 3.11; unit tests on SQLite, integration tests on Postgres 15 with the pool `prefork`, one
 child, and a Redis as the tests' scratch pad, on a machine of two processors that was busy with other work. The harness lets a test that its authors
 mark as flaky run again up to twice or five times, as their own suite does.
+
+What is left out: Celery's archive has 4,098 unit test functions in 120 files and 328 integration test functions in 20. The harness runs 1,039 and 264 of
+them, which are the 1,850 and 338 tests below with their parameters and what subclasses inherit; 3,059 and 64 it leaves out, and all 135 smoke tests, which want Docker. The selection is the
+harness's, not Celery's: whole files about brokers, result backends, boot steps, pools and commands, and single tests that read or patch Celery's insides,
+told by a mechanical rule and by names with reasons (`classify.py` and `selection.py` there). A share of these tests is no share of Celery.
+
+The integration profile sets `river_stream_chords = True`, which is not the default, and leaves a Redis URL in `result_backend`. Without the first 329 of 338 pass: the 7
+tests `test_chord::test_generator` want the first parts of a chord to run while its generator still makes the last.
 
 | suite | Celery passes | passed here | share |
 |---|---:|---:|---:|
@@ -37,7 +44,7 @@ def reason_for(nodeid, reasons):
         for fragment, why in table.items():
             if fragment in nodeid:
                 return why
-    return UNKNOWN
+    sys.exit('no reason is given for %s: look into it, and write it to reasons.toml' % nodeid)
 
 
 def main(files):
