@@ -50,6 +50,7 @@ class TaskOutcome(StrEnum):
     IGNORED = "ignored"
     EXPIRED = "expired"
     REVOKED = "revoked"
+    TERMINATED = "terminated"
 
 
 class RebuildError(Exception):

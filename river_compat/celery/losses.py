@@ -70,7 +70,7 @@ def _terminated(task: Task[..., Any], request: Context, job: Job, loss: Terminat
             lambda _: worker_telling.tell_revoked(task, request, terminated=True, signum=loss.signal)
         )
     logger.info("task %s[%s] was terminated by %s", request.task, request.id, name)
-    return Cancelled(f"terminated by {name}", {OUTCOME: TaskOutcome.REVOKED.value})
+    return Cancelled(f"terminated by {name}", {OUTCOME: TaskOutcome.TERMINATED.value})
 
 
 def _died(task: Task[..., Any], request: Context, row: JobRow, how: str) -> Ended:

@@ -178,14 +178,14 @@ class RowReader:
         return self._raised(states.RETRY, rows.before.metadata if rows.before is not None else {})
 
     def _failed(self, row: JobRow) -> Meta:
-        last = row.errors[-1] if row.errors else None
+        trace = (row.errors[-1].trace if row.errors else "") or None
         if EXCEPTION in row.metadata:
             meta = self._raised(states.FAILURE, row.metadata)
-            return {**meta, "traceback": last.trace if last is not None else None}
+            return {**meta, "traceback": trace}
         return {
             "status": states.FAILURE,
             "result": WorkerLostError(lost_reason(row)),
-            "traceback": last.trace if last else None,
+            "traceback": trace,
         }
 
     def _raised(self, state: str, metadata: Meta) -> Meta:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from celery import Task, shared_task
 from celery.signals import task_failure
 
-from ..observation import new_id, note, notes, outcome, until
+from ..observation import new_id, note, notes, outcome, shown, until
 
 HEARD = {"on_failure", "after_return", "task_failure"}
 
@@ -37,6 +37,7 @@ def heard(sender=None, exception=None, args=(), **_):
 
 def observe():
     key = new_id()
-    end = outcome(stubborn.delay(key))
+    result = stubborn.delay(key)
+    end = {**outcome(result), "traceback": shown(result.traceback)}
     heard_of = until(lambda: notes(key), lambda found: {one[0] for one in found} == HEARD)
     return [end, sorted({repr(one) for one in heard_of})]

@@ -24,4 +24,4 @@ def observe():
     wait_for_notes(key)
     result.revoke(terminate=True)
     seen = outcome(result)
-    return {"state": seen["state"], "error": seen["value"]["error"], "others": outcome(quick.delay())}
+    return {**seen, "others": outcome(quick.delay())}
