@@ -7,11 +7,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from river_core import open_driver
 from tests.acceptance.commands import WorkerProcess, environment, query, run, wait_for, worker
 from tests.acceptance.own_server import own_server
 
@@ -141,6 +142,25 @@ def test_three_workers_with_beats_send_each_tick_once(site: Site) -> None:
         for process in (two, three):
             process.signal(signal.SIGTERM)
             assert process.exit_code() == 0
+
+
+def test_beats_need_no_leader(site: Site) -> None:
+    """Rows 14.8, 14.12. Another language's client leads, all the time; two beats send each tick once."""
+    leader = (
+        "INSERT INTO river_leader (elected_at, expires_at, leader_id, name) "
+        "VALUES ('2026-08-07 14:30:00', '2126-08-07 14:30:00', 'a_client_of_another_language', 'default')"
+    )
+    with closing(open_driver(site.url)) as driver, driver.connect() as connection:
+        connection.run_script(leader)
+    name = site.application("shop", 1)
+    began = time.monotonic()
+    with site.beat(name) as first, site.beat(name) as second:
+        wait_for(lambda: site.sent() >= 4, "four ticks")
+        assert site.sent() <= time.monotonic() - began + 1
+        for beat in (first, second):
+            beat.signal(signal.SIGTERM)
+            assert beat.exit_code() == 0
+    assert query(site.url, "SELECT leader_id FROM river_leader") == [("a_client_of_another_language",)]
 
 
 def test_what_cannot_be_is_said_before_anything_runs(site: Site) -> None:

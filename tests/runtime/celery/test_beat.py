@@ -28,6 +28,9 @@ from tests.runtime.workers import wait_for
 
 START = datetime(2026, 8, 7, 14, 30, 20, tzinfo=UTC)
 MINUTE, DAY = 60, 86400
+COMPLETE = """
+    UPDATE river_job SET state = 'completed', finalized_at = scheduled_at WHERE kind = 'python_task'
+"""
 
 
 class Beats:
@@ -110,6 +113,20 @@ def test_a_first_start_sends_nothing_and_a_restart_forgets_nothing(beats: Beats)
         beats.turn(beats.beat(weekly))
         assert len(beats.sent()) == day // 7, f"day {day}"
         beats.clock.move(DAY)
+
+
+def test_a_weekly_entry_outlives_a_month_of_restarts_and_cleaning(beats: Beats) -> None:
+    """Row 14.7. A service that is started anew each day, and a cleaner that leaves nothing that has ended."""
+    weekly, ran = {"weekly": every(7 * DAY)}, 0
+    for day in range(36):
+        beats.turn(beats.beat(weekly))
+        ran += len(beats.sent())
+        assert ran == day // 7, f"day {day}"
+        run(beats.driver, COMPLETE)
+        beats.clock.move(DAY)
+        cleaner = JobCleaner(beats.driver, clock=FixedClock(beats.clock.now() + timedelta(days=366)))
+        cleaner.run_once()
+        assert beats.sent() == []
 
 
 def test_missed_runs_are_made_up_for_once(beats: Beats) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from datetime import timedelta
 from typing import Any
 
 import celery
@@ -16,6 +17,7 @@ from river_compat.celery import Celery, Task
 from river_compat.celery.exceptions import CDeprecationWarning, CeleryWarning, MaxRetriesExceededError, Retry
 from river_compat.celery.retries import get_exponential_backoff_interval, merged_arguments
 from river_compat.celery.successor import scheduled_rows
+from river_core import clock
 
 counts = st.integers(0, 40)
 
@@ -171,6 +173,31 @@ def test_throw_false_returns_the_retry() -> None:
         return type(self.retry(throw=False, countdown=4)).__name__
 
     assert careful.delay().get() == Retry.__name__
+
+
+@pytest.mark.parametrize(
+    ("options", "call", "when"),
+    [
+        ({}, {}, 180),
+        ({"default_retry_delay": 7}, {}, 7),
+        ({"default_retry_delay": 7}, {"countdown": 4}, 4),
+        ({"default_retry_delay": 7}, {"countdown": 0}, 0),
+    ],
+)
+def test_when_a_retry_is_due(options: dict[str, Any], call: dict[str, Any], when: int) -> None:
+    """Row 2.5. By the call, else by the task, else after three minutes: in what is told, and in the row."""
+    with Celery("due", set_as_current=False) as app:
+        task = app.task(lambda: None, name="due", shared=False, **options)
+        task.push_request(id="i", args=(), kwargs={}, called_directly=False)
+        try:
+            before = clock.now()
+            retry = task.retry(throw=False, **call)
+            [row] = scheduled_rows(task.request)
+        finally:
+            task.pop_request()
+    assert retry.when == when
+    due = row.scheduled_at or clock.now()
+    assert before <= due - timedelta(seconds=when) <= clock.now()
 
 
 def test_a_retry_goes_through_apply_async() -> None:
