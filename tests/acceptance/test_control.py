@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,6 +56,20 @@ for n in range({rounds}):
     first.get(timeout=30, propagate=False)
     assert first.state in ("SUCCESS", "REVOKED"), first.state
 print(json.dumps(killed))
+"""
+
+AUTOSCALE = """
+import json, time
+from tasks import app
+
+reply = app.control.autoscale({most}, {least}, reply=True, timeout=15, limit=1)
+until = time.monotonic() + 30
+while time.monotonic() < until:
+    stats = app.control.inspect(timeout=15, limit=1).stats()["w1@host"]
+    children = len(stats["pool"]["processes"])
+    if children == {least}:
+        break
+print(json.dumps(dict(reply=reply, sizes=[stats["pool"]["max-concurrency"], children])))
 """
 
 
@@ -214,3 +229,15 @@ def test_terminate_ends_a_task_that_sleeps(shop: Shop) -> None:
         shop.url, "SELECT CAST(state AS text) FROM river_job WHERE kind = 'python_task' ORDER BY id"
     )
     assert states == [("cancelled",), ("completed",)]
+
+
+def test_autoscale_changes_both_ends(shop: Shop) -> None:
+    """Row 15.7. Celery's answers, and as many child processes."""
+
+    def autoscale(most: str, least: str) -> tuple[Any, list[int]]:
+        told = json.loads(shop.python(AUTOSCALE.format(most=most, least=least)))
+        return told["reply"], told["sizes"]
+
+    with shop.worker("-P", "prefork", "--autoscale", "4,1"):
+        assert autoscale("3", "2") == ([{"w1@host": {"ok": "autoscale now max=3 min=2"}}], [3, 2])
+        assert autoscale("None", "3") == ([{"w1@host": {"ok": "autoscale now max=3 min=3"}}], [3, 3])

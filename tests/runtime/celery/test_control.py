@@ -426,19 +426,6 @@ def _waiting(driver: Driver) -> list[Any]:
     return list(Client(driver).job_list(states=[JobState.SCHEDULED]).jobs)
 
 
-def test_autoscale_changes_both_ends(app: Celery, working: Working) -> None:
-    """Row 15.7. Celery's answer, and as many child processes."""
-    reply = {"reply": True, "timeout": ANSWERS, "limit": 1}
-    with working(hostname="w1@host", pool="prefork", autoscale="4,1") as worker:
-        wait_for(lambda: len(worker.pids) == 1, "the first child")
-        told = app.control.autoscale(3, 2, **reply)
-        assert told == [{"w1@host": {"ok": "autoscale now max=3 min=2"}}]
-        wait_for(lambda: len(worker.pids) == 2, "the second child")
-        assert (worker.size, worker.least) == (3, 2)
-        told = app.control.autoscale(None, 3, **reply)
-        assert told == [{"w1@host": {"ok": "autoscale now max=3 min=3"}}]
-
-
 def test_a_rate_that_is_none_is_refused(app: Celery) -> None:
     """Before anything is written."""
     with pytest.raises(ImproperlyConfigured, match="10/m"):
