@@ -147,10 +147,11 @@ class OperationalError(DatabaseError):
 class MissingSchemaError(DatabaseError):
     """River's tables are not in the database or schema; they are made once, by a migration."""
 
-    def __init__(self, message: str, sqlstate: str | None = None) -> None:
-        """Add the way out to the database's own words."""
+    def __init__(self, message: str, sqlstate: str | None = None, place: str | None = None) -> None:
+        """Add the place to the database's own words, and the way out: most are in a wrong directory."""
+        where = f"in {place}" if place else "there"
         super().__init__(
-            f"{message}; River's tables are not there: check the database and schema, or make them once "
+            f"{message}; River's tables are not {where}: check the database and schema, or make them once "
             "with 'river-compat migrate up'",
             sqlstate,
         )

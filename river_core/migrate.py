@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -25,7 +26,7 @@ from river_core.db.migrations import (
     migration_obstacles,
     migration_shape,
 )
-from river_core.drivers.base import Connection, Driver
+from river_core.drivers.base import Connection, CreatesFile, Driver
 from river_core.errors import DatabaseError, MigrationError
 
 EVERYTHING = -1  # as a down target: take back every version
@@ -112,7 +113,7 @@ class Migrator:
 
     def existing_versions(self) -> tuple[int, ...]:
         """Return the recorded versions, ascending; also those that a newer client applied."""
-        with self._driver.connect() as connection:
+        with self._connect() as connection:
             return self._existing(connection)
 
     def validate(self, target_version: int | None = None) -> ValidateResult:
@@ -136,7 +137,7 @@ class Migrator:
         reports the same versions and changes nothing. Raises MigrationError.
         """
         last = len(self._migrations) if target_version is None else self.get_version(target_version).version
-        with self._driver.connect() as connection:
+        with self._connect() as connection:
             existing = self._existing(connection)
             self._refuse_gaps(existing)
             self._warn_of_newer(existing)
@@ -153,7 +154,7 @@ class Migrator:
         """
         if target_version is None and max_steps is None:
             max_steps = 1
-        with self._driver.connect() as connection:
+        with self._connect() as connection:
             existing = self._existing(connection)
             self._refuse_gaps(existing)
             self._refuse_newer(existing)
@@ -168,6 +169,11 @@ class Migrator:
         if floor not in existing:
             raise MigrationError(f"version {floor} is not applied, so there is no way down to it")
         return floor
+
+    def _connect(self) -> AbstractContextManager[Connection]:
+        if isinstance(self._driver, CreatesFile):
+            self._driver.create_file()
+        return self._driver.connect()
 
     def _existing(self, connection: Connection) -> tuple[int, ...]:
         sql = self._driver.sql

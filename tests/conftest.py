@@ -121,8 +121,9 @@ def files_keep_the_rules(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def sqlite_path(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """Path of a SQLite file that does not exist yet."""
+    """Path of an empty SQLite file."""
     path = tmp_path / "river.sqlite3"
+    path.touch()
     yield path
     _report(sqlite_problems(path), request)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from river_core.db.statement import Sql, Statement
 
@@ -27,6 +27,15 @@ class Notification:
 def type_name(value: object) -> str:
     """Return the full name of a value's type, for messages."""
     return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+@runtime_checkable
+class CreatesFile(Protocol):
+    """A driver of a database that is a file, which only a migration creates."""
+
+    def create_file(self) -> None:
+        """Create the file, empty, where there is none; raises OperationalError."""
+        ...
 
 
 class Connection(Protocol):

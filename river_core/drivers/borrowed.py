@@ -161,21 +161,24 @@ async def borrow_awaited(raw: Any, vendor: str, own_type: str) -> tuple[AwaitedC
     return await adopt(raw, vendor, own_type)
 
 
-def wrapped(error: Exception) -> DatabaseError:
-    """Return our error for one of SQLAlchemy's or Django's, by the database library's error inside it."""
+def wrapped(error: Exception, raw: Any = None) -> DatabaseError:
+    """Return our error for one of SQLAlchemy's or Django's, by the database library's error inside it.
+
+    `raw`, the library's connection, names the database where River's tables are not in it.
+    """
     import sqlite3  # here, like the rest: who imports the client has no need of a driver
 
     from river_core.drivers import sqlite_errors
 
     cause = getattr(error, "orig", None) or error.__cause__ or error
     if isinstance(cause, sqlite3.Error | OverflowError):
-        return sqlite_errors.wrapped(cause)
+        return sqlite_errors.wrapped(cause, raw if isinstance(raw, sqlite3.Connection) else None)
     if isinstance(cause, UnicodeError):
         return RejectedValueError(f"a value cannot be sent to the database: {cause}")
     from river_core.drivers.psycopg_errors import from_state  # SQLite needs no psycopg
 
     state = getattr(cause, "pgcode", None) or getattr(cause, "sqlstate", None)
-    return from_state(cause, state)
+    return from_state(cause, state, raw)
 
 
 def plain_row(row: Row) -> Row:

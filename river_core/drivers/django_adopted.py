@@ -87,7 +87,7 @@ class DjangoConnection:
                 f"the joined transaction cannot take this insert: {error}"
             ) from error
         except (Error, UnicodeError, OverflowError) as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self.library_connection) from error
 
     def fetch_unseen(self, statement: Statement) -> list[Row]:
         """Run a statement without parameters below Django: the application's query log is about its own."""

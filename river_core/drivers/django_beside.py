@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connections
 
 from river_core.db.statement import Sql
-from river_core.drivers.base import Connection, Driver, Listener
+from river_core.drivers.base import Connection, CreatesFile, Driver, Listener
 from river_core.drivers.django_adopted import has_open_transaction
 from river_core.errors import OtherDatabaseError
 
@@ -62,6 +62,11 @@ class BesideDjango:
     def is_connected(self) -> bool:
         """Whether the driver has connections of its own open."""
         return self._driver.is_connected
+
+    def create_file(self) -> None:
+        """Create the driver's file, where it has one."""
+        if isinstance(self._driver, CreatesFile):
+            self._driver.create_file()
 
     def listen(self, topics: Sequence[str]) -> Listener:
         """Open a listener of the driver."""

@@ -90,7 +90,7 @@ class OwnConnection:
             result = cursor.pgresult
             return cursor.fetchall() if result is not None and result.nfields else []
         except (psycopg.Error, UnicodeError) as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self.raw) from error
 
     @property
     def overlaps(self) -> bool:
@@ -108,20 +108,20 @@ class OwnConnection:
                 cursors = [self._send(statement) for statement in statements]
             return [cursor.fetchall() for cursor in cursors]
         except psycopg.Error as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self.raw) from error
 
     def _send(self, statement: Statement) -> psycopg.Cursor[Any]:
         try:
             return self.raw.execute(query(statement.sql), statement.parameters, prepare=True)
         except UnicodeError as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self.raw) from error
 
     def run_script(self, sql: str) -> None:
         """Run several statements that take no parameters."""
         try:
             self.raw.execute(sql.encode())
         except psycopg.Error as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self.raw) from error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -133,7 +133,7 @@ class OwnConnection:
             with self.raw.transaction():
                 yield
         except psycopg.Error as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self.raw) from error
 
 
 class PsycopgDriver:

@@ -55,7 +55,7 @@ class AdoptedConnection:
                 cursor.execute(query(statement.sql), statement.parameters, prepare=False, binary=False)
                 return list(cursor.fetchall()) if cursor.description else []
         except (psycopg.Error, UnicodeError) as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self.raw) from error
 
     def run_script(self, sql: str) -> None:
         """Run several statements that take no parameters, inside the caller's transaction."""
@@ -63,7 +63,7 @@ class AdoptedConnection:
             with psycopg.Cursor(self.raw) as cursor:
                 cursor.execute(sql.encode())
         except psycopg.Error as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self.raw) from error
 
     def transaction(self) -> AbstractContextManager[None]:
         """Do nothing: the caller's transaction decides."""

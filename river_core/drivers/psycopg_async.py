@@ -65,7 +65,7 @@ class OwnAwaitedConnection:
             cursor = await self.raw.execute(query(statement.sql), statement.parameters)
             return list(await cursor.fetchall()) if cursor.description else []
         except (psycopg.Error, UnicodeError) as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self.raw) from error
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
@@ -74,7 +74,7 @@ class OwnAwaitedConnection:
             async with self.raw.transaction():
                 yield
         except psycopg.Error as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self.raw) from error
 
 
 class AdoptedAwaitedConnection:
@@ -96,7 +96,7 @@ class AdoptedAwaitedConnection:
                 await cursor.execute(query(statement.sql), statement.parameters, prepare=False, binary=False)
                 return list(await cursor.fetchall()) if cursor.description else []
         except (psycopg.Error, UnicodeError) as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self.raw) from error
 
     def transaction(self) -> AbstractAsyncContextManager[None]:
         """Do nothing: the caller's transaction decides."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import psycopg
 
@@ -23,24 +24,37 @@ def query(sql: str) -> bytes:
     return as_pyformat(sql).encode()
 
 
-def wrapped(error: psycopg.Error | UnicodeError) -> DatabaseError:
-    """Return the error of our own tree that stands for one of psycopg's; the caller chains it."""
+def wrapped(
+    error: psycopg.Error | UnicodeError, raw: psycopg.BaseConnection[Any] | None = None
+) -> DatabaseError:
+    """Return the error of our own tree that stands for one of psycopg's; the caller chains it.
+
+    `raw`, the connection, names the database where River's tables are not in it.
+    """
     if isinstance(error, UnicodeError):
         return RejectedValueError(f"a value cannot be sent to Postgres: {error}")
-    return from_state(error, error.sqlstate)
+    return from_state(error, error.sqlstate, raw)
 
 
-def from_state(error: BaseException, state: str | None) -> DatabaseError:
+def from_state(error: BaseException, state: str | None, raw: Any = None) -> DatabaseError:
     """Return our error for any Postgres library's, by SQLSTATE and the class names that PEP 249 gives."""
     message = _message(error)
     classes = {parent.__name__ for parent in type(error).__mro__}
     if state in MISSING_STATES and "river_" in message:
-        return MissingSchemaError(message, state)
+        return MissingSchemaError(message, state, _place(raw))
     if classes & REJECTED_NAMES or (state or "")[:2] in REJECTED_CLASSES:
         return RejectedValueError(message, state)
     if classes & UNREACHABLE_NAMES or state == READ_ONLY:
         return OperationalError(message, state)
     return DatabaseError(message, state)
+
+
+def _place(raw: Any) -> str | None:
+    """Name the database of a connection; None of a library that does not tell."""
+    try:
+        return f"the database {raw.info.dbname} on {raw.info.host}, {raw.info.port}"
+    except (AttributeError, psycopg.Error):
+        return None
 
 
 def _message(error: BaseException) -> str:

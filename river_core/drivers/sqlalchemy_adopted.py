@@ -65,7 +65,7 @@ class SqlAlchemyConnection:
             result = self.raw.execute(text(as_named(statement.sql)), dict(statement.parameters))
             return [plain_row(row) for row in result] if result.returns_rows else []
         except (DBAPIError, UnicodeError, OverflowError) as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self.library_connection) from error
         except SQLAlchemyError as error:
             raise _unusable(error) from error
 

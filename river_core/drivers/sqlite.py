@@ -20,7 +20,12 @@ from river_core.drivers.pool import Pool
 from river_core.drivers.sqlite_adopted import AdoptedConnection, check_usable, main_file
 from river_core.drivers.sqlite_errors import SQLITE_ERRORS, is_locked, wrapped
 from river_core.drivers.sqlite_listener import SqliteListener
-from river_core.errors import ConfigurationError, OperationalError, OtherDatabaseError
+from river_core.errors import (
+    ConfigurationError,
+    MissingSchemaError,
+    OperationalError,
+    OtherDatabaseError,
+)
 
 IN_MEMORY = ":memory:"
 WAL_RETRY_SECONDS = 0.01
@@ -47,7 +52,7 @@ class OwnConnection:
         try:
             return self.raw.execute(statement.sql, statement.parameters).fetchall()
         except SQLITE_ERRORS as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self.raw) from error
 
     def run_script(self, sql: str) -> None:
         """Run several statements that take no parameters; inside `transaction()` they belong to it."""
@@ -186,7 +191,22 @@ class SqliteDriver:
             raise
         return raw
 
+    def create_file(self) -> None:
+        """Create the file, empty, where there is none, as a migration does; raises OperationalError."""
+        if self._is_missing():
+            self._connect_to_target().close()
+
+    def _is_missing(self) -> bool:
+        """Whether opening the file would create it; a folder that is missing is told by SQLite."""
+        target = Path(self._target)
+        return not self._in_memory and target.parent.is_dir() and not target.exists()
+
     def _connect(self) -> sqlite3.Connection:
+        if self._is_missing():
+            raise MissingSchemaError(f"there is no SQLite file {Path(self._target).absolute()}")
+        return self._connect_to_target()
+
+    def _connect_to_target(self) -> sqlite3.Connection:
         try:
             return sqlite3.connect(
                 self._target,

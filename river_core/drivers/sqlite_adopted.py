@@ -111,4 +111,4 @@ def _fetch(raw: sqlite3.Connection, statement: Statement) -> list[Row]:
         finally:
             cursor.close()
     except SQLITE_ERRORS as error:
-        raise wrapped(error) from error
+        raise wrapped(error, raw) from error

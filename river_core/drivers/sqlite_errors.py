@@ -24,15 +24,18 @@ MISSING_TABLE = "no such table: river_"
 REFUSED_JSON = ("malformed JSON", "user-defined function raised exception")
 
 
-def wrapped(error: Exception) -> DatabaseError:
-    """Return the error of our own tree that stands for one of sqlite3's; the caller chains it."""
+def wrapped(error: Exception, raw: sqlite3.Connection | None = None) -> DatabaseError:
+    """Return the error of our own tree that stands for one of sqlite3's; the caller chains it.
+
+    `raw`, the connection, names the file where River's tables are not in it.
+    """
     message = str(error) or type(error).__name__
     if isinstance(error, sqlite3.IntegrityError | sqlite3.DataError | OverflowError | UnicodeError):
         return RejectedValueError(message)
     if isinstance(error, sqlite3.OperationalError) and message.startswith(REFUSED_JSON):
         return RejectedValueError(message)
     if message.startswith(MISSING_TABLE):
-        return MissingSchemaError(message)
+        return MissingSchemaError(message, place=None if raw is None else _place(raw))
     if _is_unreachable(error, message):
         return OperationalError(message)
     return DatabaseError(message)
@@ -42,6 +45,15 @@ def is_locked(error: DatabaseError) -> bool:
     """Tell whether another connection's lock was the reason."""
     name = getattr(error.__cause__, "sqlite_errorname", "")
     return name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _place(raw: sqlite3.Connection) -> str | None:
+    try:
+        rows = sqlite3.Cursor(raw).execute("PRAGMA database_list").fetchall()
+    except SQLITE_ERRORS:
+        return None  # the error that is being told counts, not one about its place
+    file = next((str(row[2]) for row in rows if row[1] == "main"), "")
+    return f"the SQLite file {file}" if file else "a SQLite database in memory"
 
 
 def _is_unreachable(error: Exception, message: str) -> bool:

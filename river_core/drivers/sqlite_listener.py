@@ -38,7 +38,7 @@ class SqliteListener:
             with self._lock:
                 return self._raw.execute(statement.sql, statement.parameters).fetchall()
         except SQLITE_ERRORS as error:
-            raise wrapped(error) from error
+            raise wrapped(error, self._raw) from error
 
     def wait(self, timeout: float) -> list[Notification]:
         """Return what arrived, or an empty list after `timeout` seconds or a wake-up."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from river_core.errors import (
     RejectedValueError,
 )
 from river_core.insert import EncodedArgs
+from river_core.migrate import Migrator
 from tests.conformance.raw_connections import application_connection, fetch
 
 INSERT_QUEUE = "INSERT INTO river_queue (name, updated_at) VALUES (@name, '2026-01-01 00:00:00')"
@@ -339,7 +341,8 @@ def test_sqlite_runs_in_wal_mode_and_waits_for_other_writers(sqlite_driver: Driv
 
 
 def test_many_threads_may_open_a_new_file_at_once(tmp_path: Path) -> None:
-    """Switching a new file to WAL does not fail for those who come second."""
+    """Switching an empty file to WAL does not fail for those who come second."""
+    (tmp_path / "new.db").touch()
     failures: list[BaseException] = []
     barrier = threading.Barrier(8)
 
@@ -431,10 +434,38 @@ def test_a_schema_name_that_other_clients_refuse_is_a_configuration_error(schema
         PsycopgDriver("host=a", schema=schema)
 
 
-def test_a_missing_schema_names_the_way_out(database_url: str) -> None:
-    """An insert before the migration says that the tables are not there and which command makes them."""
+def test_a_missing_schema_names_the_database_and_the_way_out(postgres_url: str) -> None:
+    """An insert before the migration says where the tables are not and which command makes them."""
     with (
-        closing(open_driver(database_url)) as unmigrated,
-        pytest.raises(MissingSchemaError, match="river-compat migrate up"),
+        closing(open_driver(postgres_url)) as unmigrated,
+        pytest.raises(MissingSchemaError, match="river-compat migrate up") as raised,
     ):
         Client(unmigrated).insert(EncodedArgs("k1", "{}"))
+    with psycopg.connect(postgres_url) as connection:
+        info = connection.info
+        assert f"not in the database {info.dbname} on {info.host}, {info.port}:" in str(raised.value)
+
+
+def test_a_missing_schema_names_the_file(sqlite_path: Path) -> None:
+    """A file of somebody else's is named by its whole path."""
+    sqlite3.connect(sqlite_path).close()
+    with (
+        closing(SqliteDriver(sqlite_path)) as unmigrated,
+        pytest.raises(MissingSchemaError, match="river-compat migrate up") as raised,
+    ):
+        Client(unmigrated).insert(EncodedArgs("k1", "{}"))
+    assert f"not in the SQLite file {sqlite_path}:" in str(raised.value)
+
+
+def test_an_insert_in_the_wrong_directory_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path that was looked at is named whole; only a migration creates the file."""
+    monkeypatch.chdir(tmp_path)
+    with closing(open_driver("sqlite:///river.sqlite3")) as driver:
+        with pytest.raises(MissingSchemaError, match="there is no SQLite file") as raised:
+            Client(driver).insert(EncodedArgs("k1", "{}"))
+        assert str(tmp_path / "river.sqlite3") in str(raised.value)
+        assert not list(tmp_path.iterdir())
+        Migrator(driver).migrate_up()
+        assert Client(driver).insert(EncodedArgs("k1", "{}")).job.id == 1
