@@ -33,6 +33,7 @@ class Service:
         self._stopping = False
         self._failures = 0
         self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
 
     @property
     def stopping(self) -> bool:
@@ -44,14 +45,22 @@ class Service:
         """Whether the thread runs."""
         return self._thread is not None and self._thread.is_alive()
 
+    @property
+    def ended(self) -> bool:
+        """Whether the thread was started and runs no more; not so before the first start."""
+        thread = self._thread
+        return thread is not None and not thread.is_alive()
+
     def start(self) -> None:
         """Start the thread; a service that was stopped starts anew."""
-        if self.alive:
-            return
-        self._stopping = False
-        self._awake.clear()
-        self._thread = threading.Thread(target=self.run, name=self.name, daemon=True)
-        self._thread.start()
+        with self._starting:
+            if self.alive:
+                return
+            self._stopping = False
+            self._awake.clear()
+            thread = threading.Thread(target=self.run, name=self.name, daemon=True)
+            thread.start()
+            self._thread = thread  # only now: others would take one that was not started for dead
 
     def ask_stop(self) -> None:
         """Ask the thread to end and return at once."""
@@ -60,10 +69,12 @@ class Service:
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait up to `timeout` seconds for the thread to end; return whether it has."""
-        if self._thread is None or self._thread is threading.current_thread():
+        with self._starting:
+            thread = self._thread
+        if thread is None or thread is threading.current_thread():
             return True
-        self._thread.join(timeout)
-        return not self._thread.is_alive()
+        thread.join(timeout)
+        return not thread.is_alive()
 
     def stop(self, timeout: float | None = None) -> bool:
         """Ask to end and wait up to `timeout` seconds; return whether the thread has ended."""

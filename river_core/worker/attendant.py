@@ -18,6 +18,7 @@ from river_core.drivers.base import Driver
 from river_core.notifier import Payload
 from river_core.service import Service
 from river_core.worker.events import Event, EventBus, EventKind
+from river_core.worker.producer import Producer
 from river_core.worker.producers import Producers
 from river_core.worker.slots import ThreadSlots
 
@@ -55,17 +56,16 @@ class Attendant(Service):
 
     def register_queues(self) -> None:
         """Create or refresh the rows of all queues (River: QueueCreateOrSetUpdatedAt)."""
-        for name in list(self._producers):
-            self.register_queue(name)
+        for producer in list(self._producers.values()):
+            self.register(producer)
 
-    def register_queue(self, name: str) -> None:
-        """Create or refresh the row of a queue, and take its paused flag and metadata from it."""
+    def register(self, producer: Producer) -> None:
+        """Create or refresh the row of a producer's queue; take its paused flag and metadata from it."""
         with self._driver.connect() as connection:
-            [row] = connection.fetch(queues.queue_create_or_set_updated_at(self._driver.sql, name))
-        producer, queue = self._producers.get(name), queues.decode_queue(row)
-        if producer is not None:
-            producer.paused = queue.paused_at is not None
-            producer.metadata = queue.encoded_metadata
+            [row] = connection.fetch(queues.queue_create_or_set_updated_at(self._driver.sql, producer.queue))
+        queue = queues.decode_queue(row)
+        producer.paused = queue.paused_at is not None
+        producer.metadata = queue.encoded_metadata
 
     def expect_stop(self, seconds: float, overtime: Callable[[], object]) -> None:
         """Call `overtime` once when the jobs have had `seconds` to finish; the first call counts."""

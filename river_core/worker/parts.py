@@ -80,6 +80,8 @@ class Parts:
         """Build all parts; nothing starts, and only SQLite's file may be looked at."""
         config, driver, clock = context.config, context.driver, context.config.clock
         self.id = new_id(driver, config)
+        self._config = config
+        self._claims_no_more = False
         self.plugins = PluginSet(config.plugins, context.registry)
         self.executor = make_executor(context.registry, config, self.plugins)
         self.stage = context.stage
@@ -187,15 +189,27 @@ class Parts:
         return self.producers.slots
 
     def add_queue(self, name: str, config: QueueConfig) -> None:
-        """Begin to work one more queue; raises DatabaseError, and then it is not worked."""
-        producer = self.producers.add(name, config)
-        producer.slots.open()
-        try:
-            self.attendant.register_queue(name)
-        except BaseException:
-            self.producers.remove(name, None)
-            raise
-        producer.start()
+        """Begin to work one more queue, or anew one that is leaving.
+
+        Raises DatabaseError, and then nothing has changed.
+        """
+        leaving = self.producers.get(name)
+        producer = self.producers.make(name, config) if leaving is None else leaving
+        self.attendant.register(producer)
+        if leaving is None:
+            producer.slots.open()
+        else:
+            self._retune(leaving, config)
+        self.producers.begin(producer)
+        self.attendant.poll_now()  # the queue may have been paused since its row was read
+        if self._claims_no_more:
+            producer.ask_stop()
+
+    def _retune(self, producer: Producer, config: QueueConfig) -> None:
+        """Let a queue that comes back be worked as it is asked for now."""
+        producer.pacing = self._config.pacing(config)
+        if self._config.max_workers is None and not self._config.main_thread:
+            producer.slots.resize(config.max_workers)
 
     def freed(self) -> None:
         """Tell the producers that a slot is free."""
@@ -269,6 +283,7 @@ class Parts:
 
     def stop_claiming(self) -> None:
         """Ask the producers to end, and the elector, whose term others may take while this one drains."""
+        self._claims_no_more = True
         if self.elector is not None:
             self.elector.ask_stop()
         for producer in self.producers.values():
@@ -312,8 +327,8 @@ class Parts:
         """Return the names of parts whose threads ended by themselves; those that claim may when `quiet`."""
         parts: list[Service | None] = [self.completer, self.attendant, self.notifier, self.lock]
         if not quiet:
-            parts.extend((self.elector, *self.producers.claiming))
-        names = [part.name for part in parts if part is not None and not part.alive]
+            parts.extend((self.elector, *self.producers.dead))
+        names = [part.name for part in parts if part is not None and part.ended]
         if self.stage is not None and not self.stage.alive:
             names.append(self.stage.name)
         return [*names, self.loop.thread_name] if self.loop.dead else names

@@ -113,7 +113,7 @@ class Producer(Service):
         self.leaving = False
         self._driver = driver
         self._client_id = client_id
-        self._pacing = pacing
+        self.pacing = pacing
         self._kinds = kinds
         self._may_claim = may_claim
         self._emit = emit
@@ -163,7 +163,7 @@ class Producer(Service):
         spare = SPARE_ATTEMPTS if self._ahead_now else ANY_ATTEMPTS
         claimed = Claimed([], None)
         rows: Sequence[JobRow] = ()
-        self._next_fetch = time.monotonic() + self._pacing.cooldown
+        self._next_fetch = time.monotonic() + self.pacing.cooldown
         try:
             claimed = self._fetch(limit, spare)
             rows = claimed.rows
@@ -182,7 +182,7 @@ class Producer(Service):
             self.slots.give_back_waiting()
         if len(claimed.rows) == limit:
             return self._poll_seconds()
-        return self._pacing.cooldown if self._ahead_now else self._until_due(claimed.next_due)
+        return self.pacing.cooldown if self._ahead_now else self._until_due(claimed.next_due)
 
     def _fetch(self, limit: int, spare: int) -> Claimed:
         sql = self._driver.sql if self._durable else self._driver.sql.relaxed
@@ -211,5 +211,5 @@ class Producer(Service):
         return poll if seconds is None else min(max(seconds, MIN_SECONDS), poll)
 
     def _poll_seconds(self) -> float:
-        poll = self._pacing.poll
+        poll = self.pacing.poll
         return poll + random.uniform(0, max(poll * 0.1, 0.01))  # noqa: S311 - jitter, no secret

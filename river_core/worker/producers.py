@@ -6,14 +6,11 @@ Every change replaces the whole table, so that other threads read it without a l
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from river_core.errors import RiverError
 from river_core.worker.producer import Producer, QueueConfig
 from river_core.worker.slots import ThreadSlots
-
-LOOK_SECONDS = 0.05
 
 Make = Callable[[str, QueueConfig], Producer]
 
@@ -45,44 +42,49 @@ class Producers(Mapping[str, Producer]):
         return list({id(producer.slots): producer.slots for producer in list(self._table.values())}.values())
 
     @property
-    def claiming(self) -> Sequence[Producer]:
-        """The producers of queues that are not being removed."""
-        return [producer for producer in list(self._table.values()) if not producer.leaving]
-
-    def add(self, name: str, config: QueueConfig) -> Producer:
-        """Make the producer of one more queue; it is not started."""
-        producer = self._make(name, config)
+    def dead(self) -> Sequence[Producer]:
+        """The producers whose threads have ended though their queues are not being removed."""
         with self._lock:
-            self._table = {**self._table, name: producer}
-        return producer
+            return [item for item in self._table.values() if item.ended and not item.leaving]
 
-    def remove(self, name: str, timeout: float | None) -> bool:
-        """Stop claiming for a queue, wait up to `timeout` seconds for its jobs, and forget it.
+    def make(self, name: str, config: QueueConfig) -> Producer:
+        """Make the producer of one more queue; it is neither in the table nor started."""
+        return self._make(name, config)
 
-        Until then its jobs are looked after as before. Returns whether it is forgotten. Raises RiverError
-        in one of those jobs, which would wait for itself.
+    def begin(self, producer: Producer) -> None:
+        """Let a producer claim: one that is new, or one of a queue that was leaving, whose jobs go on."""
+        producer.join()
+        with self._lock:
+            self._table = {**self._table, producer.queue: producer}
+            producer.start()
+            producer.leaving = False
+
+    def leave(self, name: str) -> Producer:
+        """Stop claiming for a queue; its jobs are looked after as before. Return its producer.
+
+        Raises RiverError in one of those jobs, which would wait for itself.
         """
         producer = self._table[name]
         if producer.slots.runs_here(name):
             raise RiverError(
                 f"a job of queue {name!r} cannot wait for its own end; remove the queue elsewhere"
             )
-        producer.leaving = True
-        until = None if timeout is None else time.monotonic() + timeout
-        producer.ask_stop()
-        if not producer.join(timeout):
-            return False
-        producer.slots.give_back_waiting(queue=name)
-        while producer.slots.count_of(name):
-            if until is not None and time.monotonic() >= until:
-                return False
-            time.sleep(LOOK_SECONDS)
-        self._forget(name)
-        return True
-
-    def _forget(self, name: str) -> None:
         with self._lock:
-            gone = self._table.get(name)
-            self._table = {key: value for key, value in self._table.items() if key != name}
-        if gone is not None and all(producer.slots is not gone.slots for producer in self._table.values()):
-            gone.slots.close()
+            producer.leaving = True
+            producer.ask_stop()
+        return producer
+
+    def forget(self, producer: Producer) -> bool:
+        """Forget a producer that was told to leave, once it claims no more and has no jobs.
+
+        Returns whether it is forgotten.
+        """
+        name = producer.queue
+        if producer.alive or producer.slots.count_of(name):
+            return False
+        with self._lock:
+            if self._table.get(name) is producer:
+                self._table = {key: value for key, value in self._table.items() if key != name}
+                if all(other.slots is not producer.slots for other in self._table.values()):
+                    producer.slots.close()
+        return True

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
 from river_core.client import Client
 from river_core.drivers.base import Driver
-from river_core.errors import ConfigurationError, JobCancelError, NotFoundError, RiverError
+from river_core.errors import (
+    ConfigurationError,
+    JobCancelError,
+    NotFoundError,
+    OperationalError,
+    RiverError,
+)
 from river_core.job import JobState
 from river_core.task import Job, Registry
+from river_core.worker.attendant import Attendant
 from river_core.worker.config import WorkerConfig
 from river_core.worker.events import EventKind
-from river_core.worker.producer import QueueConfig
+from river_core.worker.producer import Producer, QueueConfig
 from river_core.worker.worker import Worker
 from tests.runtime.workers import DEADLINE, Gate, insert, next_event, registry, row, running, wait_for
 
@@ -96,6 +104,120 @@ def test_a_job_cannot_remove_its_own_queue_but_another(driver: Driver) -> None:
         insert(driver, "task")
         assert next_event(events).kind is EventKind.JOB_COMPLETED
         assert (seen, names(worker)) == ([True], ["default"])
+
+
+def test_a_queue_that_is_being_removed_is_worked_again_when_it_is_added(driver: Driver) -> None:
+    """The removal ends without effect, the job that runs goes on, and new ones are claimed. Checklist 67."""
+    gate, removed = Gate(), list[bool]()
+    tasks = registry(quick=lambda job: None, gated=gate)
+    with running(driver, tasks, queues={"default": 1, "mail": 1}) as worker:
+        events = worker.events.subscribe()
+        insert(driver, "gated", queue="mail")
+        assert gate.began.wait(DEADLINE)
+        removal = worker.queue_leave("mail")
+        remover = threading.Thread(target=lambda: removed.append(removal()))
+        remover.start()
+        assert [queue.leaving for queue in worker.queue_states()] == [False, True]
+        worker.queue_add("mail", 2)
+        assert [queue.leaving for queue in worker.queue_states()] == [False, False]
+        with pytest.raises(ConfigurationError, match="'mail' is worked already"):
+            worker.queue_add("mail", 2)
+        remover.join(DEADLINE)
+        assert removed == [False]
+        quick = insert(driver, "quick", queue="mail")
+        event = next_event(events)
+        assert event.job is not None
+        assert (event.job.id, worker.dead_parts(quiet=False)) == (quick.id, [])
+
+        again = worker.queue_leave("mail")
+        gate.release.set()
+        assert again(DEADLINE) is True
+        assert (removal(), names(worker)) == (True, ["default"])
+
+
+def test_a_queue_is_no_dead_part_while_it_is_registered(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database that answers late does not stop the worker, and the queue is worked then."""
+    asked, answers = threading.Event(), threading.Event()
+    register = Attendant.register
+
+    def slow(self: Attendant, producer: Producer) -> None:
+        asked.set()
+        assert answers.wait(DEADLINE)
+        register(self, producer)
+
+    with running(driver, registry(quick=lambda job: None)) as worker:
+        events = worker.events.subscribe()
+        monkeypatch.setattr(Attendant, "register", slow)
+        adder = threading.Thread(target=worker.queue_add, args=("mail", 1))
+        adder.start()
+        assert asked.wait(DEADLINE)
+        assert (worker.dead_parts(quiet=False), names(worker)) == ([], ["default"])
+        answers.set()
+        adder.join(DEADLINE)
+        insert(driver, "quick", queue="mail")
+        assert next_event(events).kind is EventKind.JOB_COMPLETED
+        assert worker.dead_parts(quiet=False) == []
+
+
+def test_a_queue_that_cannot_be_registered_is_not_worked(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call says so, and nothing has changed."""
+
+    def broken(self: Attendant, producer: Producer) -> None:
+        raise OperationalError("away")
+
+    with running(driver, registry(quick=lambda job: None)) as worker:
+        with monkeypatch.context() as patch:
+            patch.setattr(Attendant, "register", broken)
+            with pytest.raises(OperationalError):
+                worker.queue_add("mail", 1)
+        assert (names(worker), worker.dead_parts(quiet=False)) == (["default"], [])
+        worker.queue_add("mail", 1)
+        assert names(worker) == ["default", "mail"]
+
+
+def test_many_threads_add_and_remove_one_queue(driver: Driver) -> None:
+    """Each call does its work or says why not; the worker stays, and the queue is worked at the end."""
+    wrong: list[Exception] = []
+
+    def change() -> None:
+        for call in [lambda: worker.queue_add("mail", 1), lambda: worker.queue_remove("mail")] * 10:
+            try:
+                call()
+            except (ConfigurationError, NotFoundError):
+                continue
+            except Exception as error:  # noqa: BLE001 - whatever it is, the test tells of it
+                wrong.append(error)
+
+    with running(driver, registry(quick=lambda job: None)) as worker:
+        threads = [threading.Thread(target=change) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            assert worker.dead_parts(quiet=False) == []
+        if "mail" not in names(worker):
+            worker.queue_add("mail", 1)
+        events = worker.events.subscribe()
+        insert(driver, "quick", queue="mail")
+        assert (next_event(events).kind, wrong) == (EventKind.JOB_COMPLETED, [])
+
+
+def test_a_queue_that_is_added_while_the_worker_stops_claims_nothing(driver: Driver) -> None:
+    """A worker that was asked to stop takes no new jobs, from no queue."""
+    gate = Gate()
+    with running(driver, registry(quick=lambda job: None, gated=gate)) as worker:
+        insert(driver, "gated")
+        assert gate.began.wait(DEADLINE)
+        worker.request_stop()
+        worker.queue_add("mail", 1)
+        parts = worker._parts
+        assert parts is not None
+        assert parts.wait_claimed(time.monotonic() + DEADLINE)
+        gate.release.set()
+        assert worker.stop() is True
 
 
 def test_wrong_queues_are_refused(driver: Driver) -> None:

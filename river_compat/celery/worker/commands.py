@@ -6,6 +6,7 @@ import builtins
 import logging
 import os
 import signal
+from contextlib import suppress
 from typing import Any
 
 from river_compat.celery.app.control import REFUSED
@@ -179,19 +180,17 @@ def add_consumer(
     routing_key: Any = None,
     **options: Any,
 ) -> Any:
-    """Tell workers to work one more queue."""
-    if any(item.name == queue for item in state.worker.queue_states()):
-        return ok(f"already consuming from {queue!r}")
-    state.worker.queue_add(queue, state.queue_config())
+    """Tell workers to work one more queue, or anew one whose last tasks still run after its cancellation."""
+    if not any(item.name == queue and not item.leaving for item in state.worker.queue_states()):
+        state.worker.queue_add(queue, state.queue_config())
     return ok(f"add consumer {queue}")
 
 
 @control_command(args=[("queue", str)], signature="<queue>")
 def cancel_consumer(state: Any, queue: str, **kwargs: Any) -> Any:
     """Tell workers to claim no more for a queue."""
-    if all(item.name != queue for item in state.worker.queue_states()):
-        return ok(f"not consuming from {queue!r}")
-    state.remote.aside(lambda: state.worker.queue_remove(queue))
+    with suppress(errors.NotFoundError):
+        state.remote.aside(state.worker.queue_leave(queue))
     return ok(f"no longer consuming from {queue}")
 
 

@@ -176,6 +176,7 @@ def active_queues(state: Any) -> Any:
         _plain(make(queue.name, routing_key=queue.name).as_dict(recurse=True))
         | ({"paused": True} if queue.paused else {})  # Celery knows no pause, so only then a key of its own
         for queue in state.worker.queue_states()
+        if not queue.leaving
     ]
 
 

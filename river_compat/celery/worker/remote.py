@@ -62,7 +62,7 @@ class ControlState:
 
     def queue_config(self) -> QueueConfig:
         """Return how one more queue is worked: as the others."""
-        return next(iter(self.worker.queue_states())).config if self.worker.queue_states() else QueueConfig(1)
+        return next((item.config for item in self.worker.queue_states()), QueueConfig(1))
 
 
 class RemoteControl(Companion):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from typing import Any
@@ -277,6 +278,50 @@ def test_a_worker_takes_orders(app: Celery, working: Working, ran: list[Any]) ->
         assert "error" in control.pool_shrink(4, **reply)[0]["w1@host"]
         assert "error" in control.pool_restart(**reply)[0]["w1@host"]
         assert "error" in control.broadcast("unknown-command", **reply)[0]["w1@host"]
+
+
+def test_a_queue_that_was_cancelled_is_worked_again_while_its_task_runs(
+    app: Celery, working: Working, ran: list[Any]
+) -> None:
+    """Row 12.6. The last order counts; the answers are Celery's, whatever was so before."""
+    control, reply = app.control, {"reply": True, "timeout": ANSWERS, "limit": 1}
+    added = [{"w1@host": {"ok": "add consumer more"}}]
+    gone = [{"w1@host": {"ok": "no longer consuming from more"}}]
+    with working(hostname="w1@host", concurrency=2) as worker:
+        assert control.cancel_consumer("more", **reply) == gone
+        assert [control.add_consumer("more", **reply) for _ in range(2)] == [added, added]
+        held = app.tasks["hold"].apply_async(queue="more")
+        wait_for(lambda: ran == ["began"], "the task that holds the queue")
+        assert control.cancel_consumer("more", **reply) == gone
+        assert [queue["name"] for queue in asked(app).active_queues()["w1@host"]] == ["celery"]
+        assert control.cancel_consumer("more", **reply) == gone
+        assert control.add_consumer("more", **reply) == added
+        assert app.tasks["note"].apply_async((1,), queue="more").get(timeout=WAIT) == 1
+        app.gate.set()  # type: ignore[attr-defined]
+        assert held.get(timeout=WAIT) == "held"
+        wait_for(lambda: "river-command" not in [item.name for item in threading.enumerate()], "the removals")
+        assert [item.name for item in worker.queue_states()] == ["celery", "more"]
+        assert app.tasks["note"].apply_async((2,), queue="more").get(timeout=WAIT) == 2
+
+
+def test_a_burst_of_orders_for_one_queue_is_heard_in_order(
+    app: Celery, working: Working, ran: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Row 12.6. Nothing is logged as an error, and the last order of each queue counts."""
+    control = app.control
+    with working(hostname="w1@host", concurrency=2) as worker:
+        for _ in range(8):
+            control.add_consumer("more")
+            control.cancel_consumer("more")
+            control.cancel_consumer("other")
+            control.add_consumer("other")
+        control.ping(timeout=ANSWERS, limit=1)
+        wait_for(
+            lambda: [item.name for item in worker.queue_states()] == ["celery", "other"], "the last orders"
+        )
+        assert app.tasks["note"].apply_async((1,), queue="other").get(timeout=WAIT) == 1
+        assert worker.dead_parts(quiet=False) == []
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 def test_custom_commands_answer_from_each_worker(app: Celery, working: Working, ran: list[Any]) -> None:
