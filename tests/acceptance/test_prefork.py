@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -248,7 +249,9 @@ def test_prefork_is_the_default(site: Site) -> None:
         assert process.exit_code() == 0
     assert len(pids) == 5
     assert process.process.pid not in pids
-    assert "prefork, 2 at once" in process.log.read_text()
+    text = process.log.read_text()
+    assert "prefork, 2 at once" in text
+    assert re.findall(r"INFO/(\w+)-\d+\] Task \S+ received", text) == ["ForkPoolWorker"] * 5
 
 
 def test_spawned_children_run_limit_recycle_and_die_alone(postgres_site: Site) -> None:
