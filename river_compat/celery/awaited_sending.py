@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from river_compat.celery.app import django_database
+from river_compat.celery.options import connection_of
 from river_core.aside import aside
 from river_core.drivers.called_awaited import call_in_transaction
 
@@ -35,8 +36,8 @@ async def send_awaited(task: Task[..., Any], options: Mapping[str, Any], send: C
 
 
 def _owner(task: Task[..., Any], options: Mapping[str, Any]) -> Any:
-    if options.get("connection") is not None:
-        return options["connection"]
+    if (connection := connection_of(options)) is not None:
+        return connection
     said = options.get("river_enqueue_in") or getattr(task, "river_enqueue_in", None)
     if (said or task.app.conf.river_enqueue_in) == "own":
         return None

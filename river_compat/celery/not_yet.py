@@ -20,7 +20,9 @@ from river_compat.celery.exceptions import (
 )
 
 PACKAGE = "river_compat.celery"
-NO_BROKER = "there is no broker; tasks are rows of the database"
+NO_BROKER = (
+    "there is no broker; tasks are rows of the database: leave it out, and send with apply_async or send_task"
+)
 NO_PARTS = "this part of Celery does not exist here; leave it out"
 ROWS = "results are in the tasks' own rows; leave it out"
 START = "start workers with the command `river-compat worker`"

@@ -84,6 +84,16 @@ def refuse(options: Mapping[str, Any]) -> None:
     _refuse_other_exchange(options)
 
 
+def connection_of(options: Mapping[str, Any]) -> Any:
+    """Return the connection that a call is to join, None for none.
+
+    `app.connection()`, which Celery's callers give by habit, stands for the application's database and has no
+    transaction to join.
+    """
+    connection = options.get("connection")
+    return None if getattr(connection, "stands_for_database", None) is True else connection
+
+
 def _is_nothing(value: Any) -> bool:
     return value is None or value in ([], ())
 

@@ -129,7 +129,7 @@ def flush(app: Celery, batch: outgoing.Batch) -> None:
 
 def goes_alone(app: Celery, options: Mapping[str, Any]) -> bool:
     """Whether calls with these options are written in a transaction of our own."""
-    if options.get("connection") is not None:
+    if call_options.connection_of(options) is not None:
         return False
     enqueue = options.get("river_enqueue_in") or app.conf.river_enqueue_in
     return enqueue == "own" or app.runtime.driver.open_transaction() is None
@@ -244,7 +244,7 @@ class Inserted:
 def _insert(
     app: Celery, rows: Rows | MadeWhileWritten, own_id: str | None, options: Mapping[str, Any]
 ) -> Inserted:
-    connection = options.get("connection")
+    connection = call_options.connection_of(options)
     if connection is not None and hasattr(connection, "transport_options"):
         raise unsupported("a kombu connection", "give connection= a connection to the database")
     policy = PublishPolicy.of(app.conf, options.get("retry"), options.get("retry_policy"))

@@ -62,7 +62,7 @@ def database_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--database-url",
         metavar="URL",
         help="River's database, postgresql://… or sqlite:///file "
-        "[default: RIVER_DATABASE_URL, DATABASE_URL, PG* variables].",
+        "[default: with -A the application's, else RIVER_DATABASE_URL, DATABASE_URL, PG* variables].",
     )
     return add_url(add_schema(add_json(command)))
 

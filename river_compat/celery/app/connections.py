@@ -13,13 +13,24 @@ from kombu.exceptions import OperationalError
 
 from river_compat.celery.app import database
 from river_compat.celery.app.amqp import AMQP
+from river_compat.celery.exceptions import UnsupportedAttribute, unsupported_text
 from river_core import errors, task_rows
 
 NO_ROW = 0
 
+_COUNT = (
+    "there is no broker; Client(app.runtime.driver).job_count_by_queue([...]) of river_core counts what waits"
+)
+_KOMBUS = {
+    **dict.fromkeys(("SimpleQueue", "SimpleBuffer", "channel", "default_channel"), _COUNT),
+    **dict.fromkeys(("Producer", "Consumer"), "there is no broker; send with apply_async or send_task"),
+}
+
 
 class DatabaseConnection:
     """Answers what a broker's connection is asked: whether it can be reached, and what it is called."""
+
+    stands_for_database = True
 
     def __init__(self, app: Any) -> None:
         """Belong to an application; nothing connects yet."""
@@ -82,6 +93,12 @@ class DatabaseConnection:
         self.connected = False
 
     close = release
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse, by name, what kombu's connection has and a database has not; an AttributeError, too."""
+        if name in _KOMBUS:
+            raise UnsupportedAttribute(unsupported_text(f"app.connection().{name}", _KOMBUS[name]))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def clone(self) -> DatabaseConnection:
         """Return another one."""

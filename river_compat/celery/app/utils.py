@@ -44,9 +44,17 @@ def bugreport(app: Any) -> str:
         arch=", ".join(part for part in _platform.architecture() if part),
         implementation=_platform.python_implementation(),
         database=_shown_database(app),
-        results=sanitize_url(app.conf.result_backend or "disabled"),
+        results=_shown_results(app),
         settings=app.conf.humanize(with_defaults=False, censored=True),
     )
+
+
+def _shown_results(app: Any) -> str:
+    """Say where results are, and which setting of Celery's is ignored for that."""
+    ignored = app.conf.result_backend
+    if not ignored or database.is_database(ignored):
+        return "the tasks' own rows"
+    return f"the tasks' own rows (result_backend={sanitize_url(ignored)} is not used)"
 
 
 def _shown_database(app: Any) -> str:

@@ -16,7 +16,7 @@ from kombu.exceptions import OperationalError
 
 from river_compat.celery import Celery, Task
 from river_compat.celery.contrib.testing.drain import drain
-from river_compat.celery.exceptions import Reject
+from river_compat.celery.exceptions import Reject, UnsupportedFeature
 from river_compat.celery.loaders.app import AppLoader
 from river_compat.celery.signals import before_task_publish
 
@@ -91,8 +91,36 @@ def test_a_report_hides_secrets() -> None:
     """Row 1.26."""
     text = make(broker="postgresql://me:secret@host/db").bugreport()
     assert "river-compat:" in text
-    assert "postgresql://me:********@host/db" in text
+    assert "postgresql://me:********@host/db results:the tasks' own rows\n" in text
     assert "secret" not in text
+    ignored = make(broker="postgresql://me:secret@host/db", backend="redis://:hidden@host/1").bugreport()
+    assert "results:the tasks' own rows (result_backend=redis://" in ignored
+    assert "hidden" not in ignored
+
+
+def test_a_connection_refuses_what_only_a_broker_has(app: Celery) -> None:
+    """Where people ask for the length of a queue, the way out is named; `hasattr` answers no."""
+    with app.connection() as connection:
+        with pytest.raises(UnsupportedFeature, match="job_count_by_queue"):
+            connection.default_channel.queue_declare("celery", passive=True)
+        assert not hasattr(connection, "default_channel")
+        with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+            _ = connection.nonsense
+
+
+@pytest.mark.parametrize("name", ["pool", "producer_or_acquire"])
+def test_a_refused_attribute_names_the_way_out(app: Celery, name: str) -> None:
+    """Not only that there is no broker."""
+    with pytest.raises(UnsupportedFeature, match="apply_async"):
+        getattr(app, name)
+
+
+def test_a_call_on_the_applications_connection_is_sent(app: Celery) -> None:
+    """Celery's own idiom; there is no transaction to join."""
+    with app.connection() as connection:
+        result = app.send_task("work", connection=connection)
+    assert result.state == "PENDING"
+    assert result.exists()
 
 
 def test_an_application_is_pickled_by_its_settings(app: Celery) -> None:
