@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from tests.acceptance.commands import query, run
 
@@ -45,10 +44,7 @@ def test_dry_run_says_everything_and_changes_nothing(database_url: str) -> None:
     ran = run("-d", database_url, "migrate", "up", "--dry-run", "--show-sql")
     assert ran.stdout.count("would apply") == LATEST
     assert "CREATE TABLE" in ran.stdout
-    if database_url.startswith("sqlite"):
-        assert not Path(database_url.removeprefix("sqlite:///")).exists()
-    else:
-        assert pending(database_url) == LATEST
+    assert pending(database_url) == LATEST
 
 
 def test_status_has_one_line_a_version(database_url: str) -> None:
