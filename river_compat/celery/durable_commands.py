@@ -14,6 +14,9 @@ from river_compat.celery.utils.time import rate
 from river_core import errors
 from river_core.standing import StandingRows
 
+DEFAULT = "default"
+"""The rate that takes back what was set: the code's own holds again."""
+
 
 def carry_out(app: Any, command: str, arguments: Mapping[str, Any], destination: Any) -> bool:
     """Do a command's part in the database; return whether nothing is left for workers but to reply.
@@ -60,12 +63,19 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
 
 
+def check_rate(given: Any) -> None:
+    """Raise KeyError or ValueError for what is neither a rate nor the word that takes a set one back."""
+    if given != DEFAULT:
+        rate(given)
+
+
 def _rate_limit(app: Any, arguments: Mapping[str, Any], destination: Any) -> bool:
     try:
-        rate(arguments["rate_limit"])
+        check_rate(arguments["rate_limit"])
     except (KeyError, ValueError) as error:
         raise ImproperlyConfigured(
-            f"a rate limit is a number or text such as '10/m', not {arguments['rate_limit']!r}"
+            f"a rate limit is a number, text such as '10/m', or {DEFAULT!r} for what the code says, "
+            f"not {arguments['rate_limit']!r}"
         ) from error
     return _change(app, arguments, destination, {"rate_limit": arguments["rate_limit"]})
 
@@ -76,14 +86,23 @@ def _time_limit(app: Any, arguments: Mapping[str, Any], destination: Any) -> boo
 
 
 def _change(app: Any, arguments: Mapping[str, Any], destination: Any, new: Mapping[str, Any]) -> bool:
-    """Keep limits of a task for the workers to come; those that are up are told by the command itself."""
-    if not destination:
-        rows = StandingRows(app.runtime.driver)
-        rows.change(
-            f"{LIMITS}{arguments['task_name']}",
-            lambda value, _now: json.dumps({**json.loads(value or "{}"), **new}),
-        )
+    """Keep limits of a task that is known here; workers that know it keep them when they are told."""
+    if not destination and arguments["task_name"] in app.tasks:
+        keep_limits(app, arguments["task_name"], new)
     return False
+
+
+def keep_limits(app: Any, task_name: str, new: Mapping[str, Any]) -> None:
+    """Keep limits of a task for the workers to come, without end; raises DatabaseError."""
+    rows = StandingRows(app.runtime.driver)
+    rows.change(
+        f"{LIMITS}{task_name}", lambda value, _now: json.dumps(with_limits(json.loads(value or "{}"), new))
+    )
+
+
+def with_limits(known: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the limits that hold after a change; one that is `default` is the code's own again."""
+    return {name: limit for name, limit in {**known, **new}.items() if limit != DEFAULT}
 
 
 _COMMANDS: dict[str, Callable[[Any, Mapping[str, Any], Any], bool]] = {

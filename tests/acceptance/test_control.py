@@ -241,3 +241,18 @@ def test_autoscale_changes_both_ends(shop: Shop) -> None:
     with shop.worker("-P", "prefork", "--autoscale", "4,1"):
         assert autoscale("3", "2") == ([{"w1@host": {"ok": "autoscale now max=3 min=2"}}], [3, 2])
         assert autoscale("None", "3") == ([{"w1@host": {"ok": "autoscale now max=3 min=3"}}], [3, 3])
+
+
+def test_a_rate_limit_outlives_its_worker_until_it_is_taken_back(shop: Shop) -> None:
+    """Row 10.7. By the word `default`, which gives the code its say again; an unknown task is refused."""
+    ask = ("control", "-t", "2", "rate_limit")
+    with shop.worker("-c", "1", "-P", "threads"):
+        assert "new rate limit set successfully" in shop.celery(*ask, "tasks.quick", "1/h").stdout
+        assert "unknown task" in shop.celery(*ask, "tasks.unknown", "1/h").stdout
+    with shop.worker("-c", "1", "-P", "threads"):
+        for name in "ab":
+            shop.celery("call", "tasks.quick", "-a", f'["{name}"]')
+        put_off = "SELECT count(*) FROM river_job WHERE kind = 'python_task' AND state = 'scheduled'"
+        wait_for(lambda: query(shop.url, put_off) == [(1,)], "the wait of one")
+        assert "the task's own again" in shop.celery(*ask, "tasks.quick", "default").stdout
+        wait_for(lambda: all((shop.folder / f"{name}.started").exists() for name in "ab"), "both runs")

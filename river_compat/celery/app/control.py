@@ -111,7 +111,11 @@ class Control:
     discard_all = purge
 
     def rate_limit(self, task_name: str, rate_limit: Any, destination: Any = None, **kwargs: Any) -> Any:
-        """Set how often a task may start, `10/m` for example; 0 or None is without limit."""
+        """Set how often a task may start, `10/m` for example; 0 or None is without limit.
+
+        Without a destination it holds for workers that start later, too, until the rate `default` gives the
+        task the limit of its code back. Kept only where this application or a worker knows the task.
+        """
         arguments = {"task_name": task_name, "rate_limit": rate_limit}
         return self.broadcast("rate_limit", destination=destination, arguments=arguments, **kwargs)
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from river_compat.celery.app.control import REFUSED
-from river_compat.celery.utils.time import rate
+from river_compat.celery.durable_commands import DEFAULT, check_rate
 from river_compat.celery.worker.panel import control_command, nok, ok
 from river_core import errors
 
@@ -63,12 +63,12 @@ def terminate(state: Any, signal: Any, task_id: Any, **kwargs: Any) -> Any:
 
 @control_command(
     args=[("task_name", str), ("rate_limit", str)],
-    signature="<task_name> <rate_limit (e.g., 5/s | 5/m | 5/h)>",
+    signature="<task_name> <rate_limit (e.g., 5/s | 5/m | 5/h | default)>",
 )
 def rate_limit(state: Any, task_name: str, rate_limit: Any, **kwargs: Any) -> Any:
     """Tell workers to change how often a task may start."""
     try:
-        rate(rate_limit)
+        check_rate(rate_limit)
     except (KeyError, ValueError) as error:
         return nok(f"Invalid rate limit string: {error!r}")
     if task_name not in state.app.tasks:
@@ -76,6 +76,8 @@ def rate_limit(state: Any, task_name: str, rate_limit: Any, **kwargs: Any) -> An
         return nok("unknown task")
     state.change_limits(task_name, rate_limit=rate_limit)
     state.remote.release(task_name, state.is_first)
+    if rate_limit == DEFAULT:
+        return ok("rate limit is the task's own again")
     if not rate_limit:
         return ok("rate limit disabled successfully")
     return ok("new rate limit set successfully")

@@ -15,6 +15,7 @@ from typing import Any
 from river_compat import codec
 from river_compat.celery.app.inspecting import matches
 from river_compat.celery.app.mailbox import answer
+from river_compat.celery.durable_commands import keep_limits, with_limits
 from river_compat.celery.remote_names import LIMITS, REVOKED, TOPIC, requests
 from river_compat.celery.worker.admission import Admission
 from river_compat.celery.worker.announcing import Announcing
@@ -47,6 +48,7 @@ class ControlState:
     remote: RemoteControl
     pool: str
     key: str
+    is_for_all: bool
 
     @property
     def is_first(self) -> bool:
@@ -56,9 +58,11 @@ class ControlState:
         return rows.change(name, lambda value, _: value or self.hostname, CLEAN_SECONDS) == self.hostname
 
     def change_limits(self, task_name: str, **limits: Any) -> None:
-        """Let other limits hold for a task from now on."""
+        """Let other limits hold for a task from now on, those for all workers in later ones, too."""
+        if self.is_for_all:
+            keep_limits(self.app, task_name, limits)
         known = self.facts.limits
-        self.facts.limits = {**known, task_name: {**known.get(task_name, {}), **limits}}
+        self.facts.limits = {**known, task_name: with_limits(known.get(task_name, {}), limits)}
 
     def queue_config(self) -> QueueConfig:
         """Return how one more queue is worked: as the others."""
@@ -217,12 +221,13 @@ class RemoteControl(Companion):
             logger.error("there is no control command %r", name)
             return {"error": f"no such command: {name!r}"}
         try:
-            state = self._state(key)
+            state = self._state(key, not (request.get("destination") or request.get("pattern")))
             return command(state, **request["arguments"])
         except Exception as error:
             logger.exception("the control command %s failed", name)
             return {"error": repr(error)}
 
-    def _state(self, key: str) -> ControlState:
+    def _state(self, key: str, is_for_all: bool) -> ControlState:
         assert self.worker is not None  # noqa: S101 - it is set before the thread starts
-        return ControlState(self._app, self.hostname, self.worker, self.facts, self, self._pool, key)
+        app, worker = self._app, self.worker
+        return ControlState(app, self.hostname, worker, self.facts, self, self._pool, key, is_for_all)

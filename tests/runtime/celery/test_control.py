@@ -16,12 +16,14 @@ from river_compat.celery.exceptions import (
     TaskRevokedError,
     UnsupportedFeature,
 )
+from river_compat.celery.remote_names import LIMITS
 from river_compat.celery.signals import task_revoked
 from river_compat.celery.worker.control import Panel, control_command, inspect_command
 from river_core import Client
 from river_core.db import cancelling
 from river_core.drivers.base import Driver
 from river_core.job import JobState
+from river_core.standing import StandingRows
 from tests.runtime.celery.conftest import Working
 from tests.runtime.celery.rows import rows_of
 from tests.runtime.workers import wait_for
@@ -450,6 +452,45 @@ def test_a_rate_that_is_set_while_workers_run_is_kept(
         app.control.rate_limit("note", 0, **reply)
         assert app.tasks["note"].delay(3).get(timeout=WAIT) == 3
         wait_for(lambda: sorted(ran) == [1, 2, 3], "the task that had waited")
+
+
+def test_a_rate_that_was_set_is_taken_back(
+    app: Celery, driver: Driver, working: Working, ran: list[Any]
+) -> None:
+    """Row 10.7. `default` is the rate of the code again, for what waits and for workers that start later."""
+    reply = {"reply": True, "timeout": ANSWERS, "limit": 1}
+    app.control.rate_limit("note", "1/h")
+    with working(hostname="w1@host"):
+        for number in range(2):
+            app.tasks["note"].delay(number)
+        wait_for(lambda: _has(driver, JobState.SCHEDULED), "its wait")
+        told = app.control.rate_limit("note", "default", **reply)
+        assert told == [{"w1@host": {"ok": "rate limit is the task's own again"}}]
+        wait_for(lambda: not _waiting(driver), "its turn")
+    with working(hostname="w2@host"):
+        results = [app.tasks["note"].delay(number) for number in range(3)]
+        assert [result.get(timeout=WAIT) for result in results] == [0, 1, 2]
+
+
+def test_limits_of_a_task_that_nobody_knows_are_not_kept(
+    app: Celery, driver: Driver, working: Working, ran: list[Any]
+) -> None:
+    """Row 10.7. A worker that knows the task keeps those that an application without it sets."""
+    stranger = Celery("stranger", set_as_current=False, river_driver=driver)
+    kept = StandingRows(driver)
+    app.control.rate_limit("unknown", "1/h")
+    app.control.time_limit("unknown", hard=5)
+    assert kept.find(LIMITS) == []
+    stranger.control.rate_limit("note", "1/h")
+    assert kept.find(LIMITS) == []
+    with working(hostname="w1@host"):
+        reply = {"reply": True, "timeout": ANSWERS, "limit": 1}
+        assert stranger.control.rate_limit("note", "2/h", **reply)
+        assert [row.key for row in kept.find(LIMITS)] == [f"{LIMITS}note"]
+        unknown = stranger.control.rate_limit("unknown", "1/h", **reply)
+        assert unknown == [{"w1@host": {"error": "unknown task"}}]
+        assert len(kept.find(LIMITS)) == 1
+    stranger.close()
 
 
 @pytest.mark.parametrize("scope", ["global", "worker"])
