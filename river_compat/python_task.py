@@ -23,7 +23,7 @@ from river_core.decide import outcome_of, snooze_count
 from river_core.errors import ControlFlow, JobCancelError
 from river_core.insert import MAX_ATTEMPTS_DEFAULT
 from river_core.job import JobRow
-from river_core.links import Break, HandOver
+from river_core.links import FEEDS, Break, HandOver, LinkError, feeds_of
 from river_core.loss import Loss, WorkerStopped
 from river_core.outcome import Cancelled, Completed, Failed, Interrupted, Outcome, Snoozed
 from river_core.task import Job, Task
@@ -70,7 +70,7 @@ class PythonTask(Task):
     def work(self, job: Job) -> Outcome:
         """Decode the envelope and run the call."""
         try:
-            return self._run(envelope.decode(job.row.encoded_args, job.row.id), job)
+            return self._run(_call_of(job.row), job)
         except CallNotRunnable as reason:
             return self._waiting(job.row, str(reason))
         except MalformedCall as error:
@@ -129,7 +129,7 @@ class PythonTask(Task):
     def broken(self, job: JobRow, cause: Break) -> Outcome:
         """Let the framework say how a call ends that waited in vain; what waits for it ends, too."""
         try:
-            call = envelope.decode(job.encoded_args, job.id)
+            call = _call_of(job)
             return fed(self._runner(call).broken(call, job, cause), call, job)
         except (CallNotRunnable, MalformedCall) as error:
             return failure(error, trace="")
@@ -137,7 +137,7 @@ class PythonTask(Task):
     def lost(self, job: Job, loss: Loss) -> Outcome:
         """Let the framework say what it means that a run did not end by itself; what waits for it is told."""
         try:
-            call = envelope.decode(job.row.encoded_args, job.row.id)
+            call = _call_of(job.row)
             return fed(self._runner(call).lost(call, job, loss), call, job.row)
         except (CallNotRunnable, MalformedCall) as error:
             return failure(error, trace="")
@@ -204,3 +204,14 @@ def describe(error: BaseException) -> str:
         text = ""
     name = type(error).__qualname__
     return f"{name}: {text}" if text else name
+
+
+def _call_of(row: JobRow) -> TaskCall:
+    """Read a row before anything of its task runs, whom it feeds too; raises as `envelope.decode` does."""
+    call = envelope.decode(row.encoded_args, row.id)
+    if FEEDS in row.encoded_metadata:
+        try:
+            feeds_of(row.metadata)
+        except LinkError as error:
+            raise MalformedCall(f"the metadata of job {row.id} cannot be read: {error}") from error
+    return call

@@ -88,12 +88,15 @@ class LinkError(ValueError):
 
 
 def feeds_of(metadata: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Return (row id, index) of the waiting rows that a job feeds; raises ValueError for what is none."""
+    """Return (row id, index) of the waiting rows that a job feeds; raises LinkError for what is none."""
     text = metadata.get(FEEDS)
     if not isinstance(text, str):
         return []
     pairs = (item.partition(":") for item in text.split())
-    return [(int(target), int(index)) for target, _, index in pairs]
+    try:
+        return [(int(target), int(index)) for target, _, index in pairs]
+    except ValueError:
+        raise LinkError(f"{FEEDS}: {text[:80]!r} is no list of row ids and indexes") from None
 
 
 def feeds_text(feeds: Iterable[tuple[int, int]]) -> str:

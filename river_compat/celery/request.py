@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from river_compat.celery.einfo import ExceptionInfo
+from river_compat.celery.exceptions import InvalidTaskError
 from river_compat.celery.utils.nodenames import of_client
 from river_compat.codec import ACCEPT_JSON, JSON_TYPE, decode
 from river_compat.envelope import TaskCall
@@ -82,6 +83,18 @@ _AS_OPTION = {
     },
 }
 EMBEDDED = ("callbacks", "errbacks", "chain", "chord")
+
+
+_SHAPES: dict[str, tuple[Any, str]] = {
+    "retries": (int, "a whole number"),
+    "chord": (Mapping, "an object"),
+    "headers": (Mapping, "an object"),
+    "timelimit": ((list, tuple), "a list"),
+    "callbacks": ((list, tuple), "a list"),
+    "errbacks": ((list, tuple), "a list"),
+    "expires": ((str, datetime), "a time"),
+}
+_SHAPED = tuple(f'"{name}"' for name in _SHAPES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +232,10 @@ class WorkerContext(Context):
         return super().__getattr__(name)
 
     def load(self) -> bool:
-        """Read what the row says about the call; return False when that was done before."""
+        """Read what the row says about the call; return False when that was done before.
+
+        Raises InvalidTaskError for a header that is not what its name says.
+        """
         source = self.__dict__.pop("_source", None)
         if source is None:
             return False
@@ -227,6 +243,7 @@ class WorkerContext(Context):
         fields = dict(DEFAULTS)
         fields.update(row_fields(call, row))
         headers = read_headers(call.headers)
+        check_headers(headers)
         fields.update(headers)
         fields.update((key, value) for key, value in (embedded or {}).items() if key in EMBEDDED and value)
         _complete(fields, row)
@@ -291,6 +308,22 @@ def _complete(fields: dict[str, Any], row: JobRow) -> None:
     if seconds is not None:
         delay = row.metadata.get(DELAY, 0.0)
         fields["expires"] = (row.scheduled_at + timedelta(seconds=seconds - delay)).isoformat()
+
+
+def is_shaped(text: str) -> bool:
+    """Whether headers may hold one that `check_headers` looks at."""
+    return any(name in text for name in _SHAPED)
+
+
+def check_headers(headers: Mapping[str, Any]) -> None:
+    """Raise InvalidTaskError, naming the header, where a stranger wrote something else than is read."""
+    for name, (shape, text) in _SHAPES.items():
+        value = headers.get(name)
+        if value is not None and (not isinstance(value, shape) or isinstance(value, bool)):
+            raise InvalidTaskError(f"the header {name} must be {text}, not {value!r}")
+    for limit in headers.get("timelimit") or ():
+        if limit is not None and not isinstance(limit, int | float):
+            raise InvalidTaskError(f"the header timelimit must hold numbers of seconds, not {limit!r}")
 
 
 def read_headers(text: str) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from river_compat.celery.fixups import around_task
 from river_compat.celery.following import ROWS, call_each, rows_of_end, send_callbacks, send_errbacks
 from river_compat.celery.priority import default_priority
 from river_compat.celery.replacing import REPLACEMENT
-from river_compat.celery.request import STORING, Context, Storing, WorkerContext
+from river_compat.celery.request import STORING, Context, Storing, WorkerContext, is_shaped
 from river_compat.celery.result_storing import result_compression
 from river_compat.celery.result_tuples import prepared
 from river_compat.celery.telling import Run, tell_internal_error
@@ -113,6 +113,8 @@ class CeleryRunner:
             raise
         try:
             request = WorkerContext(call, job.row, *self._arguments(call, job.row), self._priority)
+            if is_shaped(call.headers):
+                request.load()
             ignored = request.effective_ignore_result(tracer.task.ignore_result)
             request.__dict__["ignore_result"] = ignored
             can_expire = '"expires"' in call.headers or '"expires_in"' in call.headers

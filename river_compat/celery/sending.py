@@ -20,7 +20,7 @@ from river_compat.celery.outgoing import Outgoing, ToWrite
 from river_compat.celery.priority import river_priority
 from river_compat.celery.publishing import MadeWhileWritten, PublishPolicy, Rows, publish
 from river_compat.celery.routing import checked_queue, routed
-from river_compat.celery.timing import eta_text, expires_text
+from river_compat.celery.timing import checked_seconds, eta_text, expires_text
 from river_compat.task_ids import fresh_id
 from river_core import clock
 from river_core.client import Enqueue
@@ -209,7 +209,7 @@ def _headers(app: Celery, call: Call, priority: int | None, now: datetime) -> di
     headers["timelimit"] = _time_limits(options)
     if "expires_in" not in headers:
         headers["expires"] = expires_text(options.get("expires"), app.timezone, now, call.task_id)
-    headers["headers"] = options.get("headers") or None
+    headers["headers"] = _own_headers(options)
     headers.update(call.inherited)
     known = call_options.KNOWN.union(options.get("stamped_headers") or ())
     others = {name: value for name, value in options.items() if name not in known}
@@ -227,7 +227,20 @@ def _ignore_result(call: Call, options: Mapping[str, Any]) -> bool | None:
 def _time_limits(options: Mapping[str, Any]) -> list[Any] | None:
     """Return the limits of a call as the message holds them, the hard one first."""
     limits = [options.get("time_limit"), options.get("soft_time_limit")]
-    return limits if any(limits) else None
+    if not any(limits):
+        return None
+    for name, limit in zip(("time_limit", "soft_time_limit"), limits, strict=True):
+        if limit:
+            checked_seconds(name, limit)
+    return limits
+
+
+def _own_headers(options: Mapping[str, Any]) -> Any:
+    """Return the headers that the caller gave; raises TypeError for what is no mapping."""
+    given = options.get("headers") or None
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"headers must be a mapping, not {given!r}")
+    return given
 
 
 @dataclass(frozen=True, slots=True)

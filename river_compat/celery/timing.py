@@ -6,8 +6,10 @@ A naive time is UTC, whatever the application's time zone, as in Celery 5.
 from __future__ import annotations
 
 import logging
+import math
 import numbers
 from datetime import UTC, datetime, timedelta, tzinfo
+from decimal import Decimal
 from typing import Any
 
 from river_core.job import JobState
@@ -27,7 +29,7 @@ def as_utc(moment: datetime | str) -> datetime:
 def eta_text(countdown: Any, eta: Any, zone: tzinfo, now: datetime) -> str | None:
     """Return the message's `eta`; a countdown other than 0 and None beats an eta.
 
-    Raises ValueError or TypeError for what is no time.
+    Raises TypeError, ValueError or OverflowError for what is no time, naming the option.
     """
     if countdown:
         return _after("countdown", countdown, zone, now)
@@ -51,9 +53,28 @@ def expires_text(expires: Any, zone: tzinfo, now: datetime, task_id: str) -> str
 
 
 def _after(what: str, seconds: Any, zone: tzinfo, now: datetime) -> str:
-    if seconds < LOWEST_SECONDS:
+    number = checked_seconds(what, seconds)
+    if number < LOWEST_SECONDS:
         raise ValueError(f"{what}={seconds!r} is out of range")
-    return (now + timedelta(seconds=float(seconds))).astimezone(zone).isoformat()
+    try:
+        return (now + timedelta(seconds=number)).astimezone(zone).isoformat()
+    except OverflowError:
+        raise OverflowError(f"{what}={seconds!r} is out of range: no calendar reaches so far") from None
+
+
+def checked_seconds(what: str, seconds: Any) -> float:
+    """Return the seconds of an option of a call, with the classes of errors that Celery raises.
+
+    Raises TypeError for what is no number, ValueError for NaN, and OverflowError for what is without end.
+    """
+    if not isinstance(seconds, numbers.Real | Decimal):
+        raise TypeError(f"{what} must be a number of seconds, not {seconds!r}")
+    number = float(seconds)
+    if math.isnan(number):
+        raise ValueError(f"{what}={seconds!r} is no number of seconds")
+    if math.isinf(number):
+        raise OverflowError(f"{what}={seconds!r} is out of range")
+    return number
 
 
 def due(eta: str | None, now: datetime) -> tuple[JobState, datetime | None]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from river_compat.celery.exceptions import unsupported
 from river_compat.celery.message import Embedded
+from river_compat.celery.timing import checked_seconds
 from river_compat.celery.waiting_step import (
     ENDS_CHORD,
     EXPIRES_IN,
@@ -38,6 +39,10 @@ def embedded(options: Mapping[str, Any]) -> Embedded:
     from river_compat.celery.canvas.plain import plain
     from river_compat.celery.canvas.signature import linked
 
+    for name in ("link", "link_error"):
+        for item in linked(options.get(name)):
+            if not isinstance(item, Mapping):
+                raise TypeError(f"{name} must be a signature or a list of them, not {item!r}")
     callbacks = [plain(item) for item in linked(options.get("link"))]
     errbacks = [plain(item) for item in linked(options.get("link_error"))]
     return Embedded(callbacks or None, errbacks or None)
@@ -52,7 +57,7 @@ def links(options: Mapping[str, Any], step: Step | None) -> Links | None:
     if step.name is None and not feeds:
         return None
     delay = options.get("countdown") if step.name is not None else None
-    return Links(step.name, tuple(feeds), float(delay or 0.0))
+    return Links(step.name, tuple(feeds), checked_seconds("countdown", delay or 0.0))
 
 
 def _chord_of(options: Mapping[str, Any]) -> Mapping[str, Any]:

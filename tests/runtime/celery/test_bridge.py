@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -61,3 +62,40 @@ def test_control_flow_passes_a_catch_all(
     [row] = rows_of(app, result.id)
     assert row.attempt == attempt
     assert "python_task_retry_id" not in row.metadata
+
+
+@pytest.mark.foreign_rows
+@pytest.mark.parametrize(
+    ("metadata", "headers", "named"),
+    [
+        ('{"python_task_feeds":"x"}', {}, "python_task_feeds"),
+        ("{}", {"retries": "x"}, "header retries"),
+        ("{}", {"chord": 5}, "header chord"),
+        ("{}", {"timelimit": ["q", None]}, "header timelimit"),
+        ("{}", {"errbacks": {"a": 1}}, "header errbacks"),
+    ],
+)
+def test_a_strangers_row_ends_before_its_body_runs(
+    app: Celery, working: Working, metadata: str, headers: dict[str, Any], named: str
+) -> None:
+    """Whom it feeds and its headers are read first; the error names what cannot be read."""
+    ran: list[int] = []
+    app.task(shared=False, name="body")(lambda: ran.append(1))
+    task = {"id": "strange", "framework": "celery", "name": "body", "headers": json.dumps(headers)}
+    text = json.dumps({"version": 1, "task": task})
+    app.runtime.client.insert_params(
+        [InsertParams("python_task", text, queue="celery", encoded_metadata=metadata)]
+    )
+    with working():
+        wait_for(lambda: rows_of(app, "strange")[0].state is JobState.DISCARDED, "the end of the row")
+    [row] = rows_of(app, "strange")
+    assert (row.attempt, ran) == (1, [])
+    assert named in row.errors[-1].error
+
+
+@pytest.mark.parametrize("options", [{"link": 5}, {"link_error": [5]}, {"countdown": "5"}, {"headers": 5}])
+def test_a_bad_option_writes_nothing(app: Celery, options: dict[str, Any]) -> None:
+    """The error names the option and the value."""
+    with pytest.raises(TypeError, match=f"{next(iter(options))} must be .*not '?5"):
+        app.send_task("work", task_id="one", **options)
+    assert rows_of(app, "one") == []

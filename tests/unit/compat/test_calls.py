@@ -245,3 +245,26 @@ def test_acks_late_false_on_purpose_means_at_most_once(
     add = app.task(lambda: None, name="add", shared=False, lazy=False, **options)
     params = row_of(message_of(app, Call("1", "add", (), {}, add, {}), NOW), NOW)
     assert params.max_attempts == attempts
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "told"),
+    [
+        ({"countdown": float("nan")}, ValueError, "countdown=nan"),
+        ({"countdown": 1e30}, OverflowError, r"countdown=1e\+30"),
+        ({"countdown": float("inf")}, OverflowError, "countdown=inf"),
+        ({"countdown": "5"}, TypeError, "countdown must be a number of seconds, not '5'"),
+        ({"expires": float("nan")}, ValueError, "expires=nan"),
+        ({"expires": 1e30}, OverflowError, r"expires=1e\+30"),
+        ({"time_limit": "x"}, TypeError, "time_limit must be a number of seconds, not 'x'"),
+        ({"soft_time_limit": float("nan")}, ValueError, "soft_time_limit=nan"),
+        ({"headers": 5}, TypeError, "headers must be a mapping, not 5"),
+        ({"headers": [1]}, TypeError, r"headers must be a mapping, not \[1\]"),
+    ],
+)
+def test_a_bad_value_of_an_option_is_named(
+    options: dict[str, Any], error: type[Exception], told: str
+) -> None:
+    """Its class is Celery's, where Celery refuses it at the call."""
+    with pytest.raises(error, match=told):
+        row(**options)
