@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -29,7 +30,7 @@ QUEUE = "celery"
 RESULTS = "celery-task-meta-*"
 
 
-class Side:
+class Side(ABC):
     """What a measurement needs of either side."""
 
     name: str
@@ -62,17 +63,17 @@ class Side:
         """Let go of all connections."""
         self.app.close()
 
+    @abstractmethod
     def clear(self) -> None:
         """Forget all messages and results."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fill(self, first: str, last: str, task: Any, count: int) -> None:
         """Let `count` calls of a task wait, between two marks in files of these names."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_done(self, results: str, count: int) -> bool:
         """Tell whether nothing waits or runs and all results are written."""
-        raise NotImplementedError
 
 
 class Ours(Side):
