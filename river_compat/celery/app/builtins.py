@@ -81,7 +81,7 @@ def add_group_task(app: Celery) -> Any:
 
 
 def add_chain_task(app: Celery) -> Any:
-    """`celery.chain` is a name only: a chain is its first step."""
+    """`celery.chain` is a name only, which raises when it is run, as in Celery: a chain is its first step."""
 
     @app.task(name="celery.chain", shared=False, lazy=False)
     def chain(*args: Any, **kwargs: Any) -> Any:

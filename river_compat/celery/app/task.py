@@ -125,7 +125,7 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
     # -- running
 
     def run(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Do the work. Every task defines it."""
+        """Do the work. Every task defines it; the base class raises NotImplementedError, as Celery's does."""
         raise NotImplementedError("a task must define run()")
 
     @property

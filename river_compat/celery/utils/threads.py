@@ -113,7 +113,7 @@ class bgThread(threading.Thread):  # noqa: N801 - the name is Celery's
         self._ended = threading.Event()
 
     def body(self) -> None:
-        """Do one round; every subclass defines it."""
+        """Do one round; every subclass defines it. The base raises NotImplementedError, as Celery's does."""
         raise NotImplementedError(f"{type(self).__name__} must define body()")
 
     def run(self) -> None:
