@@ -9,38 +9,39 @@ from river_core.db.statement import Statement
 from river_core.drivers.base import Driver
 from tests.acceptance.commands import query
 
-POSTGRES = (
-    "CREATE TABLE workflow_audit (job_id bigint, what text)",
-    """
-    CREATE FUNCTION workflow_note() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
+NOTED = """
+        (OLD.state <> NEW.state AND (NEW.finalized_at IS NOT NULL OR OLD.state = 'pending'))
+        OR (OLD.finalized_at IS NOT NULL AND NEW.finalized_at IS NOT NULL AND OLD.metadata <> NEW.metadata)
+"""
+NOTE = """
         INSERT INTO workflow_audit VALUES (NEW.id, CASE
             WHEN OLD.state = 'pending' AND NEW.finalized_at IS NULL THEN 'started'
             WHEN OLD.finalized_at IS NULL THEN 'ended'
             ELSE 'changed'
         END);
+"""
+POSTGRES = (
+    "CREATE TABLE workflow_audit (job_id bigint, what text)",
+    f"""
+    CREATE FUNCTION workflow_note() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        {NOTE}
         RETURN NULL;
     END $$
     """,
-    """
+    f"""
     CREATE TRIGGER workflow_note AFTER UPDATE ON river_job FOR EACH ROW WHEN (
-        (OLD.state IS DISTINCT FROM NEW.state AND (NEW.finalized_at IS NOT NULL OR OLD.state = 'pending'))
-        OR (OLD.finalized_at IS NOT NULL AND NEW.finalized_at IS NOT NULL AND OLD.metadata <> NEW.metadata)
+        {NOTED}
     ) EXECUTE FUNCTION workflow_note()
     """,
 )
 SQLITE = (
     "CREATE TABLE workflow_audit (job_id integer, what text)",
-    """
+    f"""
     CREATE TRIGGER workflow_note AFTER UPDATE ON river_job WHEN
-        (OLD.state <> NEW.state AND (NEW.finalized_at IS NOT NULL OR OLD.state = 'pending'))
-        OR (OLD.finalized_at IS NOT NULL AND NEW.finalized_at IS NOT NULL AND OLD.metadata <> NEW.metadata)
+        {NOTED}
     BEGIN
-        INSERT INTO workflow_audit VALUES (NEW.id, CASE
-            WHEN OLD.state = 'pending' AND NEW.finalized_at IS NULL THEN 'started'
-            WHEN OLD.finalized_at IS NULL THEN 'ended'
-            ELSE 'changed'
-        END);
+        {NOTE}
     END
     """,
 )
