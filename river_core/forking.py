@@ -7,13 +7,13 @@ neither answer for the task nor take jobs, and signals mean for it what they mea
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
 import threading
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
 from typing import NoReturn
 
 _HANDLED = frozenset({signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGUSR1})
@@ -46,15 +46,21 @@ def is_astray() -> bool:
     return os.getpid() in _astray
 
 
-def leave(error: BaseException | None = None) -> NoReturn:
-    """End a process that is astray as an interpreter ends: by the code of `sys.exit`, 1 for an error."""
-    code = 0 if error is None else 1
-    if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
-        code = error.code or 0
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):
-            stream.flush()
-    os._exit(code & 0xFF)
+def leave_by(error: BaseException) -> NoReturn:
+    """End a process that is astray as an interpreter ends: by the code of `sys.exit`, 1 for another error."""
+    code = error.code if isinstance(error, SystemExit) else 1
+    end_process(0 if code is None else code if isinstance(code, int) else 1)
+
+
+def end_process(code: int) -> NoReturn:
+    """End a forked process without what the process that it came from has registered for its own end."""
+    try:
+        logging.shutdown()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    finally:
+        os._exit(code & 0xFF)
 
 
 def _hold_signals() -> None:

@@ -56,7 +56,7 @@ from river_compat.results import (
     exception_metadata,
     result_metadata,
 )
-from river_core.forking import is_astray, leave
+from river_core.forking import is_astray, leave_by
 from river_core.job import JobRow, JobState
 from river_core.links import FEEDS, Break, HandOver, Part, feeds_of
 from river_core.loss import Loss
@@ -208,7 +208,7 @@ class CeleryRunner:
             ending = tracer.trace(request.id, request.args, request.kwargs, request)
         except (SystemExit, KeyboardInterrupt) as error:
             if is_astray():
-                leave(error)
+                leave_by(error)
             return self._told(tracer.task, request, job, run_outcomes.broken(run, error, job))
         except BaseException as error:
             if carries_control_flow(error):

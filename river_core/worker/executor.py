@@ -15,7 +15,7 @@ from river_core import outcome as o
 from river_core.clock import Clock
 from river_core.decide import Attempt, decide, outcome_of
 from river_core.errors import JobCancelError, JobRowDecodeError, RiverError, UnknownJobKindError
-from river_core.forking import is_astray, leave
+from river_core.forking import is_astray, leave_by
 from river_core.job import JobRow, JobState
 from river_core.links import MEMBERS, Break, lacks_parts
 from river_core.loss import Loss
@@ -162,7 +162,7 @@ class Executor:
             outcome = run(task, job) or COMPLETED
         except BaseException as error:  # noqa: BLE001 - whatever a task raises is its outcome
             if is_astray():
-                leave(error)
+                leave_by(error)
             outcome = outcome_of(error)
         if job.stop_cause is None or isinstance(outcome, Awaitable):
             return outcome

@@ -20,8 +20,8 @@ from types import FrameType
 from typing import Any
 
 from river_core import clock
-from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError, RiverError
-from river_core.forking import is_astray, leave, let_forks_stray
+from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
+from river_core.forking import end_process, is_astray, let_forks_stray
 from river_core.job import JobRow, JobState
 from river_core.job_handle import Inserter, Job
 from river_core.outcome import Outcome
@@ -124,7 +124,7 @@ class Child:
             logger.exception("a child process failed outside its task")
             completion = self._rejected(running.job.row, error)
         if is_astray():
-            leave(None if completion is None or completion.change.error is None else RiverError("failed"))
+            end_process(0 if completion is None or completion.change.error is None else 1)
         self._finish(running, completion)
         if running.wants_renewal or self._memory.exceeded():
             self._full = True

@@ -10,11 +10,11 @@ import logging
 import os
 import signal
 import socket
-import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
+from river_core.forking import end_process
 from river_core.worker.processes import records
 from river_core.worker.processes.parent_death import end_with_parent
 from river_core.worker.processes.readable import wait_readable
@@ -35,9 +35,7 @@ def run_stage(
 
     `forking` is called before each fork; what it raises is logged.
     """
-    for name in IGNORED:
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    ignore_signals()
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page that it looks at
     _ForkStage(control, run_child, forking).run()
@@ -102,8 +100,8 @@ class _ForkStage:
 
     def _become_child(self, stage: int, place: int, descriptor: int) -> None:
         """Run a child in this process, which is one, and end it."""
-        code = 1
-        try:
+
+        def run() -> None:
             end_with_parent(stage)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -111,13 +109,8 @@ class _ForkStage:
                 os.close(number)
             self._control.close()
             self._run_child(socket.socket(fileno=descriptor), place)
-            code = 0
-        except SystemExit as error:
-            code = error.code if isinstance(error.code, int) else 1
-        except BaseException:
-            logger.exception("a child process failed outside its tasks")
-        finally:
-            end_process(code)
+
+        run_and_end(run)
 
     def _reap(self) -> None:
         while self._children:
@@ -140,12 +133,22 @@ def _note(number: int, frame: FrameType | None) -> None:
     """Do nothing: it is the byte in the pipe that counts."""
 
 
-def end_process(code: int) -> None:
-    """End without what the worker's process has registered for its own end."""
+def ignore_signals() -> None:
+    """Let the worker alone decide when this process ends."""
+    for name in IGNORED:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+
+
+def run_and_end(run: Callable[[], object]) -> NoReturn:
+    """Be a child by `run`, and end this process."""
+    code = 1
     try:
-        logging.shutdown()
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
+        run()
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
+    except BaseException:
+        logger.exception("a child process failed outside its tasks")
     finally:
-        os._exit(code)
+        end_process(code)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import signal
 import socket
 from collections.abc import Callable
 from multiprocessing import reduction
@@ -13,10 +11,8 @@ from river_core.plugins import PluginSet
 from river_core.worker.executing import make_executor
 from river_core.worker.processes.board import Board
 from river_core.worker.processes.child import ChildPlan, child_main
-from river_core.worker.processes.fork_stage import IGNORED, end_process
+from river_core.worker.processes.fork_stage import ignore_signals, run_and_end
 from river_core.worker.processes.parent_death import end_with_parent
-
-logger = logging.getLogger(__name__)
 
 
 class Inherited:
@@ -39,20 +35,13 @@ def run_spawned(
     build: Callable[[], Any], connection: Inherited, memory: Inherited, place: int, parent: int
 ) -> None:
     """Run a child in this process, and end the process."""
-    code = 1
-    try:
+
+    def run() -> None:
         end_with_parent(parent)
-        for name in IGNORED:
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), signal.SIG_IGN)
+        ignore_signals()
         child_main(_plan(build), Board(memory.number).place)(socket.socket(fileno=connection.number), place)
-        code = 0
-    except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else 1
-    except BaseException:
-        logger.exception("a child process failed outside its tasks")
-    finally:
-        end_process(code)
+
+    run_and_end(run)
 
 
 def _plan(build: Callable[[], Any]) -> ChildPlan:
