@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.compare.figures import Figures
-from benchmarks.compare.sides import Ours, Side, Theirs
+from benchmarks.compare.sides import Drained, Ours, Theirs
 from benchmarks.compare.tasks import IGNORED, KEPT
 
 POOLS: dict[str, tuple[str, ...]] = {
@@ -48,7 +48,7 @@ def measure(
                     figures.add(line(pool, results), side.name, drain(side, pool, results, count))
 
 
-def drain(side: Side, pool: str, results: str, count: int) -> float:
+def drain(side: Drained, pool: str, results: str, count: int) -> float:
     """Fill and drain once; return tasks a second."""
     side.clear()
     with tempfile.TemporaryDirectory(prefix="river-marks-") as directory:

@@ -67,6 +67,10 @@ class Side(ABC):
     def clear(self) -> None:
         """Forget all messages and results."""
 
+
+class Drained(Side):
+    """A side whose worker is also timed on a filled queue."""
+
     @abstractmethod
     def fill(self, first: str, last: str, task: Any, count: int) -> None:
         """Let `count` calls of a task wait, between two marks in files of these names."""
@@ -76,7 +80,7 @@ class Side(ABC):
         """Tell whether nothing waits or runs and all results are written."""
 
 
-class Ours(Side):
+class Ours(Drained):
     """River on Postgres."""
 
     name = "ours"
@@ -134,7 +138,7 @@ class Relaxed(Side):
         self._ours.clear()
 
 
-class Theirs(Side):
+class Theirs(Drained):
     """Celery on Redis."""
 
     name = "celery"
