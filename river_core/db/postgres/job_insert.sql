@@ -116,21 +116,29 @@ RETURNING /* INCLUDE: job_columns */,
 RETURNING /* INCLUDE: job_new_columns */,
     /* INCLUDE: job_insert_notify_many */;
 
--- name: job_insert_alike
--- Inserts jobs that differ in their arguments alone, and gives their ids in order: what is the same for all is sent
--- once, and nothing but the id is read back. Otherwise as job_insert_many_plain.
+-- name: job_insert_alike_columns
+-- Fragment: what is written of jobs that differ in their arguments alone.
 INSERT INTO /* TEMPLATE: schema */river_job (
     args, kind, max_attempts, metadata, priority, queue, scheduled_at, state
-)
-SELECT
-    job.args::jsonb,
+);
+
+-- name: job_alike_values
+-- Fragment: what is the same for all of them.
     @kind::text,
     @max_attempts::integer,
     @metadata::text::jsonb,
     @priority::integer,
     @queue::text,
     coalesce(@scheduled_at::text::timestamptz, now()),
-    @state::text::/* TEMPLATE: schema */river_job_state
+    @state::text::/* TEMPLATE: schema */river_job_state;
+
+-- name: job_insert_alike
+-- Inserts jobs that differ in their arguments alone, and gives their ids in order: what is the same for all is sent
+-- once, and nothing but the id is read back. Otherwise as job_insert_many_plain.
+/* INCLUDE: job_insert_alike_columns */
+SELECT
+    job.args::jsonb,
+    /* INCLUDE: job_alike_values */
 FROM unnest(string_to_array(@args::text, @separator::text)) WITH ORDINALITY AS job (args, position)
 ORDER BY job.position
 RETURNING river_job.id,
@@ -138,17 +146,9 @@ RETURNING river_job.id,
 
 -- name: job_insert_alike_one
 -- The same for one job.
-INSERT INTO /* TEMPLATE: schema */river_job (
-    args, kind, max_attempts, metadata, priority, queue, scheduled_at, state
-) VALUES (
+/* INCLUDE: job_insert_alike_columns */ VALUES (
     @args::text::jsonb,
-    @kind::text,
-    @max_attempts::integer,
-    @metadata::text::jsonb,
-    @priority::integer,
-    @queue::text,
-    coalesce(@scheduled_at::text::timestamptz, now()),
-    @state::text::/* TEMPLATE: schema */river_job_state
+    /* INCLUDE: job_alike_values */
 )
 RETURNING river_job.id,
     /* INCLUDE: job_insert_notify */;
