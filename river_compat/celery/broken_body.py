@@ -9,8 +9,10 @@ from river_compat import codec, envelope
 from river_compat.call_body import read_body
 from river_compat.celery import outgoing
 from river_compat.celery.following import call_errbacks, rows_of_end
-from river_compat.celery.request import Context, WorkerContext, read_headers
+from river_compat.celery.message_headers import read_headers
+from river_compat.celery.request import Context
 from river_compat.celery.waiting_step import TELLS
+from river_compat.celery.worker_context import WorkerContext
 from river_core import task_rows
 from river_core.job import JobRow
 

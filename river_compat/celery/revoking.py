@@ -15,9 +15,9 @@ from river_compat.celery import worker_telling
 from river_compat.celery.exceptions import SecurityWarning
 from river_compat.celery.message import FRAMEWORK
 from river_compat.celery.remote_names import MAX_IDS_CHARACTERS, REVOKED, TOPIC
-from river_compat.celery.request import WorkerContext
 from river_compat.celery.runner import CeleryRunner
 from river_compat.celery.signals import task_revoked
+from river_compat.celery.worker_context import WorkerContext
 from river_compat.envelope import TaskCall
 from river_compat.errors import CallNotRunnable, CompatError, MalformedCall
 from river_compat.feeding import fed

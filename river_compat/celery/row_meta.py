@@ -18,7 +18,7 @@ from river_compat.celery.exceptions import (
     TaskRevokedError,
     WorkerLostError,
 )
-from river_compat.celery.request import read_headers
+from river_compat.celery.message_headers import read_headers
 from river_compat.celery.result_rows import Rows
 from river_compat.celery.result_tuples import read_children
 from river_compat.celery.utils.nodenames import of_client

@@ -11,10 +11,10 @@ from river_compat.celery.einfo import ExceptionInfo
 from river_compat.celery.exceptions import WorkerLostError
 from river_compat.celery.following import ROWS
 from river_compat.celery.outgoing import Batch, rows_written_later
-from river_compat.celery.request import WorkerContext
 from river_compat.celery.result_tuples import children_text
 from river_compat.celery.successor import scheduled_rows
 from river_compat.celery.telling import Run, tell_lost
+from river_compat.celery.worker_context import WorkerContext
 from river_compat.envelope import TaskCall
 from river_compat.python_task import describe, failure
 from river_compat.results import (

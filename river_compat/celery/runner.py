@@ -36,14 +36,16 @@ from river_compat.celery.exceptions import (
 )
 from river_compat.celery.fixups import around_task
 from river_compat.celery.following import ROWS, call_each, rows_of_end, send_callbacks, send_errbacks
+from river_compat.celery.message_headers import is_shaped
 from river_compat.celery.priority import default_priority
 from river_compat.celery.replacing import REPLACEMENT
-from river_compat.celery.request import STORING, Context, Storing, WorkerContext, is_shaped
+from river_compat.celery.request import STORING, Context, Storing
 from river_compat.celery.result_storing import result_compression
 from river_compat.celery.result_tuples import prepared
 from river_compat.celery.telling import Run, tell_internal_error
 from river_compat.celery.time_limits import TimeLimits
 from river_compat.celery.timing import is_expired
+from river_compat.celery.worker_context import WorkerContext
 from river_compat.envelope import TaskCall
 from river_compat.errors import CallNotRunnable
 from river_compat.feeding import part_text

@@ -10,7 +10,7 @@ from typing import Any
 
 from river_compat.celery.exceptions import ChordError, TaskRevokedError, WorkerLostError
 from river_compat.celery.message import Message, row_of
-from river_compat.celery.request import read_headers
+from river_compat.celery.message_headers import read_headers
 from river_compat.envelope import TaskCall
 from river_compat.feeding import BROKEN_BY, CAUSE, LOST, REASON, TOLD, part_values
 from river_compat.python_task import failure

@@ -14,8 +14,8 @@ import kombu.entity
 from river_compat import codec, envelope
 from river_compat.call_body import read_body
 from river_compat.celery.app.control import REFUSED
+from river_compat.celery.message_headers import read_headers
 from river_compat.celery.priority import default_priority
-from river_compat.celery.request import read_headers
 from river_compat.celery.worker.panel import inspect_command, nok, ok
 from river_compat.errors import CompatError
 from river_core import JobHere, JobRow

@@ -13,9 +13,9 @@ from river_compat import envelope
 from river_compat.celery import Celery
 from river_compat.celery.exceptions import ImproperlyConfigured, QueueNotFound, UnsupportedFeature
 from river_compat.celery.message import row_of
+from river_compat.celery.message_headers import read_headers
 from river_compat.celery.options import KNOWN, REFUSED, refuse
 from river_compat.celery.priority import river_priority, scheme_of
-from river_compat.celery.request import read_headers
 from river_compat.celery.sending import Call, message_of
 from river_compat.celery.timing import due, eta_text, expires_text, is_expired
 from river_core.insert import InsertParams
