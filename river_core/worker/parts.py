@@ -249,8 +249,12 @@ class Parts:
         return {*self.running_ids(), *self.completer.ids()}
 
     def interrupt_all(self) -> None:
-        """Tell every running job to end, and raise JobInterruptedError inside those that can hear it."""
+        """Tell every running job to end, and raise JobInterruptedError inside those that can hear it.
+
+        Nothing begins afterwards, whatever claims on their way bring.
+        """
         for slots in self.slots:
+            slots.refuse_new()
             slots.interrupt_all()
 
     def abandon_all(self) -> None:

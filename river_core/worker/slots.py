@@ -69,6 +69,7 @@ class ThreadSlots(JobsHere):
         self._members: set[int] = set()
         self._reserved = 0
         self._early: set[int] = set()  # jobs to be cancelled that may be part of a claim on its way here
+        self._refuses = False
         self._wake_at = size - 1
         self._lock = threading.Lock()
 
@@ -122,6 +123,9 @@ class ThreadSlots(JobsHere):
             threads = self._threads_wanted()
             if self._early:
                 self._cancel_early(jobs)
+            if self._refuses:
+                for item in jobs:
+                    item.stop(JobInterruptedError)
         for item in jobs:
             self._waiting.put(item)
         if len(rows) < reserved:
@@ -273,6 +277,11 @@ class ThreadSlots(JobsHere):
             return False
         running.stop(JobCancelError)
         return running.interrupt(JobCancelError) or not running.started
+
+    def refuse_new(self) -> None:
+        """Let no job begin that a claim on its way still brings: its row goes back as it was."""
+        with self._lock:
+            self._refuses = True
 
     def abandon(self) -> None:
         """End every job as well as can be: others may have taken them over."""

@@ -248,8 +248,8 @@ class Worker(QueueCalls):
 
     def _interrupt(self) -> None:
         """End what still runs after the time that a stop gave it."""
-        if self.active and self._parts is not None:
-            self.interrupted = True
+        if self._parts is not None:
+            self.interrupted = self.interrupted or self.active > 0
             self._parts.interrupt_all()
 
     def wait_drained(self, timeout: float | None) -> bool:
@@ -291,8 +291,6 @@ class Worker(QueueCalls):
             return
         until = time.monotonic() + finalize
         self._interrupt()
-        if parts.wait_claimed(until):
-            self._interrupt()  # what a claim has brought that was on its way
         if not parts.wait_drained(until):
             for slots in parts.slots:
                 slots.give_back()

@@ -247,6 +247,12 @@ def no_claims(worker: Worker) -> bool:
     return not any(producer.alive for producer in worker._parts.producers.values())
 
 
+def refuses(worker: Worker) -> bool:
+    """Whether the worker's slots let nothing begin any more."""
+    assert worker._parts is not None
+    return all(slots._refuses for slots in worker._parts.slots)
+
+
 def hears_a_stop(began: threading.Event, fails: bool) -> Callable[[Job], None]:
     """A task that runs until it is told to stop, and then ends in order or not."""
 
@@ -345,6 +351,30 @@ def test_a_cancellation_between_claim_and_start_is_heard(driver: Driver) -> None
         events = worker.events.subscribe()
         assert next_event(events).kind is EventKind.JOB_CANCELLED
     assert row(driver, job_id).state is JobState.CANCELLED
+
+
+def test_what_a_claim_brings_after_a_hard_stop_does_not_begin(driver: Driver) -> None:
+    """Checklist 98. The claim was on its way; its row goes back as it was, and no thread began it."""
+    stopping = threading.Event()
+    began: list[int] = []
+
+    class Slow(Plugin):
+        def metric_emit(self, metric: Metric) -> None:
+            if metric.name == "job_get_available_count" and metric.value:
+                stopper.start()
+                wait_for(lambda: refuses(worker), "the interruption")
+                stopping.set()
+
+    job = insert(driver, "quick")
+    tasks = registry(quick=lambda job: began.append(job.id))
+    worker = Worker(driver, tasks, WorkerConfig(queues={"default": 1}, plugins=(Slow(),)))
+    stopper = threading.Thread(target=worker.stop_and_cancel, args=(DEADLINE,))
+    worker.start()
+    assert stopping.wait(DEADLINE)
+    stopper.join(DEADLINE)
+    assert not stopper.is_alive()
+    after = row(driver, job.id)
+    assert (after.state, after.attempt, began) == (JobState.AVAILABLE, 0, [])
 
 
 def test_a_stop_that_does_not_wait(driver: Driver) -> None:
