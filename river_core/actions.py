@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Concatenate, Generic, ParamSpec, TypeVar
 
-from river_core.clock import Clock, SystemClock
+from river_core.clock import Clock, given_time
 from river_core.db.statement import Sql
 from river_core.parity import Parity
 from river_core.steps import Steps
@@ -31,7 +31,7 @@ class Setting:
     @property
     def now(self) -> datetime | None:
         """The time of a clock that a test set; None lets the database say what time it is."""
-        return None if isinstance(self.clock, SystemClock) else self.clock.now()
+        return given_time(self.clock)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,11 @@ class SystemClock:
         return datetime.now(UTC) if zero is None else datetime.fromtimestamp(zero + time.monotonic(), UTC)
 
 
+def given_time(clock: Clock) -> datetime | None:
+    """Return the time for a statement: of a clock that a test set, else None, which the database fills in."""
+    return None if isinstance(clock, SystemClock) else clock.now()
+
+
 def now() -> datetime:
     """Return the current time as this process reckons it, aware, in UTC."""
     return SystemClock().now()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from river_core.client import Client
-from river_core.clock import SystemClock
+from river_core.clock import given_time
 from river_core.db import jobs, work
 from river_core.db import testing as statements
 from river_core.db.statement import Sql
@@ -138,7 +138,7 @@ class TestWorker:
     def _start(self, client: Client, connection: Connection, job_id: int) -> JobRow:
         __tracebackhide__ = True
         sql = client.driver.sql
-        now = None if isinstance(client.clock, SystemClock) else client.clock.now()
+        now = given_time(client.clock)
         with connection.transaction():
             claimed = work.decode_claim(
                 sql, connection.fetch(statements.job_start(sql, job_id, self.id, now))
@@ -148,8 +148,7 @@ class TestWorker:
         raise _not_startable(sql, job_id, connection.fetch(jobs.job_get_by_id(sql, job_id)))
 
     def _next(self, client: Client, queue: str | None) -> int | None:
-        sql, at = client.driver.sql, client.clock.now()
-        now = None if isinstance(client.clock, SystemClock) else at
+        sql, at, now = client.driver.sql, client.clock.now(), given_time(client.clock)
         kinds = self.registry.kinds() if self.config.fetch_only_known_kinds else None
         with client.driver.connect() as connection:
             found = connection.fetch(statements.job_next_to_work(sql, queue, kinds, at, now))

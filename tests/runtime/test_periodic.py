@@ -27,7 +27,8 @@ from river_core.task import Registry
 from river_core.unique import UniqueOpts
 from river_core.worker.elector import ElectionTiming, Elector
 from river_core.worker.maintenance.group import MaintenanceServices
-from river_core.worker.maintenance.periodic import RETRY_SECONDS, PeriodicEnqueuer
+from river_core.worker.maintenance.periodic import PeriodicEnqueuer
+from river_core.worker.maintenance.periodic_plans import RETRY_SECONDS
 from tests.runtime.stored import NOW, FixedClock, put, read, run
 from tests.runtime.workers import registry, running, wait_for
 
