@@ -6,7 +6,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 from river_core.task import Job
@@ -68,13 +67,3 @@ class ChildJob(RunningJob):
         if limits is not None and not limits.told:
             times.append(limits.soft)
         return min((time for time in times if time is not None), default=None)
-
-
-def is_inside_task(frame: FrameType | None) -> bool:
-    """Tell whether the task's own code runs in `frame`: only there an exception is the task's to catch."""
-    inner = None
-    while frame is not None:
-        if frame.f_code is RunningJob.call.__code__:
-            return inner is not None
-        inner, frame = frame, frame.f_back
-    return False
