@@ -20,6 +20,7 @@ from river_core.job import JobRow, JobState
 __all__ = [
     "META_KEY",
     "STATE_KEY",
+    "count_unfinished",
     "delete_expired",
     "delete_finished",
     "find_by_task_id",
@@ -67,6 +68,13 @@ def find_by_task_id(driver: Driver, task_id: str, limit: int = 2) -> list[JobRow
     with driver.connect() as connection:
         rows = connection.fetch(task_results.job_get_by_task_id(sql, task_id, limit))
     return [jobs.decode_job(sql, row) for row in rows]
+
+
+def count_unfinished(driver: Driver, framework: str) -> dict[str, int]:
+    """Return how many rows of an adapter's tasks have not ended, by the task's name; raises DatabaseError."""
+    with driver.connect() as connection:
+        rows = connection.fetch(task_results.task_count_unfinished_by_name(driver.sql, framework))
+    return {str(name): count for name, count in rows}
 
 
 def delete_finished(driver: Driver, task_id: str) -> int:

@@ -36,6 +36,7 @@ COMMANDS = {
     "purge": LazyCommand(f"{_TASKS}:purge", "Delete the waiting tasks of the application's queues."),
     "shell": LazyCommand("river_compat.cli.shell:shell", "Start Python with the application at hand."),
     "report": LazyCommand("river_compat.cli.shell:report", "Print what a bug report needs."),
+    "doctor": LazyCommand("river_compat.cli.doctor:doctor", "Find what would be lost or would not run."),
     "migrate": LazyCommand(f"{_MIGRATE}:migrate", "Create, update, list or check River's schema."),
     "demo": LazyCommand(
         "river_compat.cli.demo:demo", "Run a small application on a SQLite file and show it."

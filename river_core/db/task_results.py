@@ -47,3 +47,8 @@ def task_result_delete_expired(sql: Sql, ended: float | None, failed: float | No
 def job_release_put_off(sql: Sql, name: str, key: str) -> Statement:
     """Make the rows of a task available that were put off under a metadata key; returns their ids."""
     return sql.statement("job_release_put_off", name=name, key=key)
+
+
+def task_count_unfinished_by_name(sql: Sql, framework: str) -> Statement:
+    """Count the rows of an adapter's tasks that have not ended, by the task's name."""
+    return sql.statement("task_count_unfinished_by_name", framework=framework)

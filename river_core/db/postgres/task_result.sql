@@ -118,3 +118,13 @@ SET state = 'available', scheduled_at = now(), metadata = river_job.metadata - @
 FROM found
 WHERE river_job.id = found.id
 RETURNING river_job.id;
+
+-- name: task_count_unfinished_by_name
+-- How many rows of an adapter's tasks have not ended, by the task's name; a name without any has no row.
+SELECT args -> 'task' ->> 'name', count(*)
+FROM /* TEMPLATE: schema */river_job
+WHERE kind = 'python_task'
+    AND finalized_at IS NULL
+    AND args -> 'task' ->> 'framework' = @framework::text
+GROUP BY 1
+ORDER BY 1;

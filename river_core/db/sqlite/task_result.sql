@@ -100,3 +100,13 @@ WHERE kind = 'python_task'
   AND json_extract(river_json(args), '$.task.name') = @name
   AND json_extract(river_json(metadata), '$.' || @key) IS NOT NULL
 RETURNING id;
+
+-- name: task_count_unfinished_by_name
+-- How many rows of an adapter's tasks have not ended, by the task's name; a name without any has no row.
+SELECT json_extract(river_json(args), '$.task.name'), count(*)
+FROM /* TEMPLATE: schema */river_job
+WHERE kind = 'python_task'
+  AND finalized_at IS NULL
+  AND json_extract(river_json(args), '$.task.framework') = @framework
+GROUP BY 1
+ORDER BY 1;
