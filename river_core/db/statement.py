@@ -154,6 +154,13 @@ def as_pyformat(sql: str) -> str:
 
 
 @cache
+def as_numbered(sql: str) -> str:
+    """Rewrite `@name` to `$1`, `$2` and so on, as Postgres takes them, in the order of `parameter_names`."""
+    numbers = {name: number for number, name in enumerate(parameter_names(sql), 1)}
+    return _PARAMETER.sub(lambda match: match["skip"] or f"${numbers[match['name']]}", sql)
+
+
+@cache
 def as_named(sql: str) -> str:
     """Rewrite `@name` to `:name` as SQLAlchemy's text() wants it; every other colon is escaped."""
     return _PARAMETER.sub(lambda match: match["skip"] or f":{match['name']}", sql.replace(":", "\\:"))

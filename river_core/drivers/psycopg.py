@@ -30,6 +30,7 @@ from river_core.drivers.psycopg_adopted import (
 )
 from river_core.drivers.psycopg_errors import READ_ONLY, query, wrapped
 from river_core.drivers.psycopg_listener import PsycopgListener
+from river_core.drivers.psycopg_prepared import PreparedStatements
 from river_core.drivers.psycopg_session import OwnSession, run_again, take_facts, was_rolled_back
 from river_core.errors import ConfigurationError, OperationalError, OtherDatabaseError
 
@@ -49,7 +50,7 @@ MAX_CONNECTIONS = 16
 
 
 class OwnConnection:
-    """A connection of our pool, in autocommit mode; hot statements are prepared by psycopg itself."""
+    """A connection of our pool, in autocommit mode; statements that run often are prepared."""
 
     copies = True
 
@@ -85,8 +86,13 @@ class OwnConnection:
             if statement.data is not None:
                 copy_in(self.raw.cursor(), statement.sql, statement.data)
                 return []
-            prepare = None if statement.prepared else False
-            cursor = self.raw.execute(query(statement.sql), statement.parameters, prepare=prepare)
+            prepared = self.raw.prepared
+            if prepared is not None:
+                if prepared.takes(statement):
+                    return prepared.fetch(statement)
+                if not statement.transactional:
+                    prepared.forget()
+            cursor = self.raw.execute(query(statement.sql), statement.parameters, prepare=False)
             result = cursor.pgresult
             return cursor.fetchall() if result is not None and result.nfields else []
         except (psycopg.Error, UnicodeError) as error:
@@ -122,6 +128,9 @@ class OwnConnection:
             self.raw.execute(sql.encode())
         except psycopg.Error as error:
             raise wrapped(error, self.raw) from error
+        finally:
+            if self.raw.prepared is not None:
+                self.raw.prepared.forget()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -244,6 +253,8 @@ class PsycopgDriver:
             if raw.info.parameter_status("TimeZone") != "UTC":
                 OwnConnection(raw).fetch(self.sql.statement("session_timezone_utc"))
             take_facts(raw, OwnConnection(raw).fetch(self.sql.statement("session_facts"))[0])
+            if raw.prepare_threshold is not None:
+                raw.prepared = PreparedStatements(raw)
             self.learned.learn(OwnConnection(raw).fetch)
         except BaseException:
             raw.close()

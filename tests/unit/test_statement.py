@@ -15,6 +15,7 @@ from river_core.db.statement import (
     Sql,
     _texts,
     as_named,
+    as_numbered,
     as_pyformat,
     parameter_names,
     qualify,
@@ -58,6 +59,11 @@ def texts(dialect: Dialect, schema: str = "") -> dict[str, str]:
 def test_only_parameters_are_rewritten(sql: str, expected: str) -> None:
     """Operators, quoted text, comments and addresses stay; percent signs are doubled."""
     assert as_pyformat(sql) == expected
+
+
+def test_parameters_are_numbered_for_postgres() -> None:
+    """By first use, the same number each time; percent signs stay."""
+    assert as_numbered("SELECT @b::text, '@a %', @a + @b, 7 % 2") == "SELECT $1::text, '@a %', $2 + $1, 7 % 2"
 
 
 @pytest.mark.parametrize(
