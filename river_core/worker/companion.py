@@ -42,19 +42,3 @@ class Companion(Service):
         Called by the threads that claim. When it raises the rows are given back.
         """
         return rows, ()
-
-
-def admitting(companions: Sequence[Companion]) -> Callable[[Sequence[JobRow]], Admitted] | None:
-    """Return what asks the companions that want to be asked, one after the other; None for nobody."""
-    asked = [item.admit for item in companions if type(item).admit is not Companion.admit]
-    if not asked:
-        return None
-
-    def admit(rows: Sequence[JobRow]) -> Admitted:
-        refused: list[tuple[JobRow, Outcome]] = []
-        for ask in asked:
-            rows, more = ask(rows)
-            refused.extend(more)
-        return rows, refused
-
-    return admit

@@ -7,9 +7,14 @@ holds a lock while it lives, `_pyp` does not. Ids without a marker belong to oth
 from __future__ import annotations
 
 import secrets
+import socket
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from river_core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from river_core.worker.config import WorkerConfig
 
 LOCKED = "_pyl"
 """Marker of a client that holds a liveness lock: rows of such a client are taken over when it is gone."""
@@ -20,6 +25,15 @@ POLL_ONLY = "_pyp"
 MAX_ID_CHARACTERS = 100
 MAX_HOST_CHARACTERS = 60
 NONCE_BYTES = 4
+
+
+def new_id(config: WorkerConfig, marker: str) -> str:
+    """Return a client id for one start: the configured name or River's default form, nonce and marker."""
+    if config.id and config.internals.exact_id:
+        return config.id
+    if config.id:
+        return marked_id(config.id, marker)
+    return client_id(socket.gethostname(), config.clock.now(), marker)
 
 
 def client_id(hostname: str, now: datetime, marker: str) -> str:

@@ -18,38 +18,16 @@ from river_core.db.work import ANY_ATTEMPTS, Claimed
 from river_core.drivers.base import Driver
 from river_core.errors import ConfigurationError
 from river_core.job import JobRow
-from river_core.outcome import Outcome
 from river_core.plugins import Metric
 from river_core.service import Service
 from river_core.worker.ahead import SPARE_ATTEMPTS, Reservation
-from river_core.worker.companion import Admitted
+from river_core.worker.gate import Gate
 from river_core.worker.slots import ThreadSlots
 
 MAX_WORKERS = 10_000
 MIN_SECONDS = 0.001
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Asks which claimed rows are to run, and ends the attempts of the others."""
-
-    ask: Callable[[Sequence[JobRow]], Admitted]
-    end: Callable[[JobRow, Outcome], None]
-    give_back: Callable[[JobRow], None]
-
-    def admit(self, rows: Sequence[JobRow]) -> Sequence[JobRow]:
-        """Return the rows that are to run; gives all back when the question raises."""
-        try:
-            admitted, refused = self.ask(rows)
-        except BaseException:
-            for row in rows:
-                self.give_back(row)
-            raise
-        for row, outcome in refused:
-            self.end(row, outcome)
-        return admitted
 
 
 @dataclass(frozen=True, slots=True)

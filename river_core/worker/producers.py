@@ -6,11 +6,11 @@ Every change replaces the whole table, so that other threads read it without a l
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from river_core.errors import RiverError
+from river_core.worker.all_slots import AllSlots, seconds_left
 from river_core.worker.producer import Producer, QueueConfig
-from river_core.worker.slots import ThreadSlots
 
 Make = Callable[[str, QueueConfig], Producer]
 
@@ -37,9 +37,9 @@ class Producers(Mapping[str, Producer]):
         return len(self._table)
 
     @property
-    def slots(self) -> list[ThreadSlots]:
+    def slots(self) -> AllSlots:
         """All slots, each once: queues may share theirs."""
-        return list({id(producer.slots): producer.slots for producer in list(self._table.values())}.values())
+        return AllSlots(producer.slots for producer in list(self._table.values()))
 
     @property
     def dead(self) -> Sequence[Producer]:
@@ -73,6 +73,31 @@ class Producers(Mapping[str, Producer]):
             producer.leaving = True
             producer.ask_stop()
         return producer
+
+    def slot_freed(self) -> None:
+        """Tell all that a slot is free."""
+        for producer in self._table.values():
+            producer.slot_freed()
+
+    def wake(self, queues: Iterable[str]) -> None:
+        """Let those of `queues` claim that are worked here."""
+        for queue in queues:
+            if (producer := self.get(queue)) is not None:
+                producer.wake()
+
+    def wake_all(self) -> None:
+        """Let all claim."""
+        for producer in self._table.values():
+            producer.wake()
+
+    def ask_stop(self) -> None:
+        """Ask all to end."""
+        for producer in self._table.values():
+            producer.ask_stop()
+
+    def wait_claimed(self, until: float | None) -> bool:
+        """Wait, until a monotonic time at most, for claims on their way; return whether nobody claims."""
+        return not [producer for producer in self._table.values() if not producer.join(seconds_left(until))]
 
     def forget(self, producer: Producer) -> bool:
         """Forget a producer that was told to leave, once it claims no more and has no jobs.

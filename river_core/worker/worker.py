@@ -24,13 +24,15 @@ from river_core.inserting import InsertNotifyLimiter
 from river_core.job import JobRow, JobState
 from river_core.periodic import PeriodicJobs
 from river_core.task import Registry
+from river_core.worker.all_slots import AllSlots
 from river_core.worker.completion import Completion
 from river_core.worker.config import WorkerConfig
+from river_core.worker.context import Context
 from river_core.worker.events import EventBus
 from river_core.worker.job_events import job_events, rows_to_read
 from river_core.worker.jobs_here import JobHere
 from river_core.worker.main_thread import MainThreadSlots
-from river_core.worker.parts import Context, Parts
+from river_core.worker.parts import Parts
 from river_core.worker.processes.launch import launch
 from river_core.worker.processes.starting import Starter
 from river_core.worker.producer import MAX_WORKERS
@@ -86,31 +88,32 @@ class Worker(QueueCalls):
         return self._parts.id if self._parts is not None else ""
 
     @property
+    def _slots(self) -> AllSlots:
+        return self._parts.slots if self._parts is not None else AllSlots()
+
+    @property
     def active(self) -> int:
         """How many jobs are claimed and not finished."""
-        return sum(slots.active for slots in self._parts.slots) if self._parts is not None else 0
+        return self._slots.active
 
     def jobs_here(self) -> list[JobHere]:
         """Return the jobs that are claimed and not finished, as they are now, oldest first."""
-        parts = self._parts
-        return [job for slots in parts.slots for job in slots.jobs_here()] if parts is not None else []
+        return self._slots.jobs_here()
 
     @property
     def pids(self) -> list[int]:
         """The processes in which jobs run: the children, or this one."""
-        parts = self._parts
-        found = [pid for slots in parts.slots for pid in slots.pids] if parts is not None else []
-        return list(dict.fromkeys(found))
+        return self._slots.pids
 
     @property
     def size(self) -> int:
         """How many jobs run at once at most."""
-        return sum(slots.size for slots in self._parts.slots) if self._parts is not None else 0
+        return self._slots.size
 
     @property
     def least(self) -> int:
         """How many child processes stay when there is little to do; 0 where jobs run in threads."""
-        return sum(slots.least for slots in self._parts.slots) if self._parts is not None else 0
+        return self._slots.least
 
     def resize(self, size: int, least: int | None = None) -> None:
         """Let so many jobs run at once from now on, where `max_workers` bounds all queues together.
@@ -118,15 +121,13 @@ class Worker(QueueCalls):
         `least` is how many child processes stay when there is little to do, None for as many as before.
         Raises ConfigurationError on a worker that runs jobs in the main thread, or by queues.
         """
-        parts = self._parts
         if self.config.main_thread or self.config.max_workers is None:
             raise ConfigurationError(
                 "only a worker with max_workers, and not in the main thread, can be resized"
             )
         if not 1 <= size <= MAX_WORKERS:
             raise ConfigurationError(f"a worker runs 1 to {MAX_WORKERS} jobs at once, not {size!r}")
-        for slots in parts.slots if parts is not None else ():
-            slots.resize(size, least)
+        self._slots.resize(size, least)
 
     def start(self) -> None:
         """Connect, register the queues and begin to claim (River: Client.Start).
@@ -185,7 +186,7 @@ class Worker(QueueCalls):
 
     def run_jobs(self, timeout: float) -> None:
         """Run jobs in the calling thread for up to `timeout` seconds (`main_thread` workers only)."""
-        for slots in self._parts.slots if self._parts is not None else ():
+        for slots in self._slots:
             if isinstance(slots, MainThreadSlots):
                 slots.run_next(timeout)
 
@@ -204,16 +205,14 @@ class Worker(QueueCalls):
         No other job is hit, however late this comes. A thread gets JobCancelError raised in it instead.
         What is recorded is `Task.lost`, unless the task hears the signal and succeeds.
         """
-        parts = self._parts
-        return parts is not None and any(slots.terminate(job_id, attempt, number) for slots in parts.slots)
+        return self._slots.terminate(job_id, attempt, number)
 
     def tell_children(self, key: str, told: Any) -> None:
         """Give each child process something to `ProcessConfig.child_told`, also those that are started later.
 
         The last that was told under a key counts. It must be picklable.
         """
-        for slots in self._parts.slots if self._parts is not None else ():
-            slots.tell(key, told)
+        self._slots.tell(key, told)
 
     # -- telling of outcomes
 
@@ -250,7 +249,7 @@ class Worker(QueueCalls):
         """End what still runs after the time that a stop gave it."""
         if self._parts is not None:
             self.interrupted = self.interrupted or self.active > 0
-            self._parts.interrupt_all()
+            self._parts.slots.interrupt()
 
     def wait_drained(self, timeout: float | None) -> bool:
         """Wait up to `timeout` seconds until nothing is claimed any more; return whether that is so."""
@@ -273,7 +272,7 @@ class Worker(QueueCalls):
         parts = self._parts
         if parts is None:
             return True
-        if any(slots.owns_current_thread() for slots in parts.slots):
+        if parts.slots.owns_current_thread():
             raise RiverError("a job cannot wait for its own worker to stop; use request_stop()")
         with self._stop_lock:
             if self.started:
@@ -292,5 +291,4 @@ class Worker(QueueCalls):
         until = time.monotonic() + finalize
         self._interrupt()
         if not parts.wait_drained(until):
-            for slots in parts.slots:
-                slots.give_back()
+            parts.slots.give_back()
