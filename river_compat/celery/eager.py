@@ -13,7 +13,7 @@ from river_compat.celery import _state, states
 from river_compat.celery import options as call_options
 from river_compat.celery.app import trace
 from river_compat.celery.canvas.lazy import as_list
-from river_compat.celery.canvas.signature import linked
+from river_compat.celery.canvas.linking import linked
 from river_compat.celery.eager_result import EagerResult
 from river_compat.celery.einfo import ExceptionInfo
 from river_compat.celery.exceptions import Retry, TaskRevokedError

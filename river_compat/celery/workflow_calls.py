@@ -36,8 +36,8 @@ def embedded(options: Mapping[str, Any]) -> Embedded:
     """Return what travels in the body: the callbacks and errbacks of the call."""
     if not options.get("link") and not options.get("link_error"):
         return Embedded()
+    from river_compat.celery.canvas.linking import linked
     from river_compat.celery.canvas.plain import plain
-    from river_compat.celery.canvas.signature import linked
 
     for name in ("link", "link_error"):
         for item in linked(options.get(name)):

@@ -215,7 +215,7 @@ def test_a_queue_that_is_added_while_the_worker_stops_claims_nothing(driver: Dri
         worker.queue_add("mail", 1)
         parts = worker._parts
         assert parts is not None
-        assert parts.wait_claimed(time.monotonic() + DEADLINE)
+        assert parts.producers.wait_claimed(time.monotonic() + DEADLINE)
         gate.release.set()
         assert worker.stop() is True
 

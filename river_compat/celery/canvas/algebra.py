@@ -50,6 +50,19 @@ def unrolled(sig: Any) -> Any:
     return sig.tasks[0] if is_group(sig) and len(sig.tasks) == 1 else sig
 
 
+def width(sig: Any) -> int:
+    """Return how many values a member of a header brings: that of its last tasks."""
+    if isinstance(sig, dict) and not isinstance(sig, Signature):
+        sig = Signature.from_dict(sig)
+    if is_group(sig):
+        return sum(width(task) for task in getattr(sig.tasks, "tasks", sig.tasks))
+    if is_chain(sig):
+        return next((size for task in reversed(sig.tasks) if (size := width(task)) > 0), 0)
+    if is_chord(sig):
+        return width(sig.body)
+    return 1 if isinstance(sig, Signature) else len(sig)
+
+
 def after_task(left: Any, right: Any) -> Any:
     """Return `task | right`."""
     chain, group, _ = _types()

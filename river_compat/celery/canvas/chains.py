@@ -10,7 +10,9 @@ from river_compat.celery import _state, states
 from river_compat.celery.canvas import algebra, stamps
 from river_compat.celery.canvas.fields import Item
 from river_compat.celery.canvas.lazy import is_many, lazy
-from river_compat.celery.canvas.signature import Signature, linked, maybe_signature
+from river_compat.celery.canvas.linking import linked
+from river_compat.celery.canvas.options import OF_CHAIN, without
+from river_compat.celery.canvas.signature import Signature, maybe_signature
 from river_compat.celery.utils.text import remove_repeating_from_task
 
 NAME = "celery.chain"
@@ -102,7 +104,7 @@ class _chain(Signature):  # noqa: N801 - Celery's name
         """
         copy = self.clone()
         copy._app = app or self.app
-        copy.options = {name: value for name, value in copy.options.items() if name not in OF_CHAIN}
+        copy.options = without(copy.options, OF_CHAIN)
         own = {name: options.pop(name, None) for name in OF_CHAIN}
         copy.freeze(
             own["task_id"],
@@ -189,10 +191,6 @@ class _chain(Signature):  # noqa: N801 - Celery's name
         return remove_repeating_from_task(
             self.tasks[0]["task"], " | ".join(repr(task) for task in self.tasks)
         )
-
-
-OF_CHAIN = ("task_id", "group_id", "group_index", "chord", "root_id", "parent_id", "link", "link_error")
-"""Options that are about the chain; the others are those of its first task."""
 
 
 class chain(_chain):  # noqa: N801 - Celery's name

@@ -10,17 +10,15 @@ from typing import Any
 from river_compat.celery import _state
 from river_compat.celery.canvas import algebra, stamps
 from river_compat.celery.canvas.chains import chain, root_of
-from river_compat.celery.canvas.chord_links import OF_LINKS, with_links
+from river_compat.celery.canvas.chord_body import for_body, frozen_body, with_links
 from river_compat.celery.canvas.fields import Item
 from river_compat.celery.canvas.groups import flat_members, group, of_copies, stamp_all
 from river_compat.celery.canvas.lazy import Lazy
+from river_compat.celery.canvas.options import OF_HEADER, OF_LINKS, given
 from river_compat.celery.canvas.signature import Signature, maybe_signature, signature
 from river_compat.celery.utils.text import remove_repeating_from_task
-from river_compat.celery.workflow_calls import is_stored_chord
 
 NAME = "celery.chord"
-OF_HEADER = ("countdown", "eta")
-"""Options of a chord that are for its header alone."""
 
 
 @Signature.register_type(name="chord")
@@ -89,11 +87,11 @@ class _chord(Signature):  # noqa: N801 - Celery's name
 
     def __length_hint__(self) -> int:
         """Return how many values the body gets."""
-        return sum(width(task) for task in getattr(self.tasks, "tasks", self.tasks))
+        return sum(algebra.width(task) for task in getattr(self.tasks, "tasks", self.tasks))
 
     @classmethod
     def _descend(cls, sig: Any) -> int:
-        return width(sig)
+        return algebra.width(sig)
 
     def clone(self, *args: Any, **kwargs: Any) -> Any:
         """Return a copy with a copy of the body."""
@@ -120,39 +118,49 @@ class _chord(Signature):  # noqa: N801 - Celery's name
 
         `task_id` is the body's; `countdown` and `eta` delay the header.
         """
-        kwargs = dict(kwargs or {})
-        from river_compat.celery.canvas import streaming
-        from river_compat.celery.canvas.plan import Start
-
         args = (*args, *self.args) if args and not self.immutable else self.args
+        kwargs = dict(kwargs or {})
         body = kwargs.pop("body", None) or self.body
         kwargs = {**(self.kwargs.get("kwargs") or {}), **kwargs}
         delay = {name: options.pop(name) for name in OF_HEADER if options.get(name) is not None}
         links = {name: options.pop(name) for name in OF_LINKS if name in options}
-        body = body.clone(**_for_body(options))
+        body = body.clone(**for_body(options))
         app = self._get_app(body)
         if app.conf.task_always_eager:
             body = with_links(body, {**self.options, **links})
             with _state.join_allowed(True):
                 return self.apply(args, kwargs, body=body, task_id=task_id, **options)
-        merged = {**self.options, **options, **links}
-        own_id = merged.pop("task_id", None)
-        held = {name: merged.pop(name, None) for name in OF_HEADER}
-        delay = {**_not_none(held), **delay}
+        options = {**self.options, **options, **links, **delay}
+        own_id = options.pop("task_id", None)
+        return self._send(app, body, args, kwargs, task_id or own_id, connection, options)
+
+    def _send(
+        self,
+        app: Any,
+        body: Any,
+        args: Any,
+        kwargs: Any,
+        task_id: str | None,
+        connection: Any,
+        options: dict[str, Any],
+    ) -> Any:
+        from river_compat.celery.canvas import streaming
+        from river_compat.celery.canvas.plan import Start
+
+        delay = given({name: options.pop(name, None) for name in OF_HEADER})
         if connection is None and streaming.applies(app, self.tasks):
-            return streaming.send(
-                app, self, body, Start(args, kwargs, {**_not_none(merged), **delay}), task_id or own_id
-            )
+            start = Start(args, kwargs, {**given(options), **delay})
+            return streaming.send(app, self, body, start, task_id)
         return self.run(
             self._header_to_send(app),
             body,
             args,
             app=app,
-            task_id=task_id or own_id,
+            task_id=task_id,
             kwargs=kwargs,
             header_delay=delay,
             connection=connection,
-            **merged,
+            **options,
         )
 
     def _header_to_send(self, app: Any) -> Any:
@@ -183,38 +191,21 @@ class _chord(Signature):  # noqa: N801 - Celery's name
         group_id = header.options.get("task_id") or str(uuid.uuid4())
         options = {**self.options, **options}
         held = {name: options.pop(name, None) for name in OF_HEADER}
-        body, result = self.frozen_body(body, options, task_id, group_id)
+        body, result = frozen_body(body, options, task_id, group_id)
         header = of_copies(list(flat_members(header.tasks, app)), app)
         header.options["task_id"] = group_id
         header_result = header.freeze(group_id=group_id, chord=body, root_id=options.get("root_id"))
         root_of(result).parent = header_result
-        start = {**options, **_not_none(held), **(header_delay or {}), "connection": connection}
+        start = {**options, **given(held), **(header_delay or {}), "connection": connection}
         app.backend.apply_chord(
             (group_id, header_result.results),
             body,
-            send=lambda: launch_chord(app, header, body, partial_args, kwargs, _not_none(start)),
+            send=lambda: launch_chord(app, header, body, partial_args, kwargs, given(start)),
             interval=interval,
             countdown=countdown,
             max_retries=max_retries,
         )
         return result
-
-    def frozen_body(
-        self, body: Any, options: dict[str, Any], task_id: str | None, group_id: str
-    ) -> tuple[Any, Any]:
-        """Return a body with the chord's links and options, frozen, and its result.
-
-        What the header is not sent with is taken out of `options`.
-        """
-        body = with_links(body, options)
-        joined = options.pop("chord", None)
-        for name in ("task_id", "chain"):
-            options.pop(name, None)
-        body.options.pop("chord", None)
-        body.options.update(_for_body(options))
-        outer = joined if is_stored_chord(joined) else None
-        root_id = body.options.get("root_id")
-        return body, body.freeze(task_id, group_id=group_id, chord=outer, root_id=root_id)
 
     def freeze(
         self,
@@ -320,25 +311,3 @@ def _own_app(sig: Any) -> Any:
         if app is _state.current_app:
             return None
     return app
-
-
-def _for_body(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of a chord that go to its body, too; its parent is the task that sets it off."""
-    return {name: value for name, value in options.items() if name not in ("parent_id", "add_to_parent")}
-
-
-def _not_none(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def width(sig: Any) -> int:
-    """Return how many values a member of a header brings: that of its last tasks."""
-    if isinstance(sig, dict) and not isinstance(sig, Signature):
-        sig = Signature.from_dict(sig)
-    if algebra.is_group(sig):
-        return sum(width(task) for task in getattr(sig.tasks, "tasks", sig.tasks))
-    if algebra.is_chain(sig):
-        return next((size for task in reversed(sig.tasks) if (size := width(task)) > 0), 0)
-    if algebra.is_chord(sig):
-        return width(sig.body)
-    return 1 if isinstance(sig, Signature) else len(sig)

@@ -7,6 +7,7 @@ from typing import Any
 
 from river_compat.celery.canvas.groups import group
 from river_compat.celery.canvas.lazy import lazy
+from river_compat.celery.canvas.options import given
 from river_compat.celery.canvas.signature import Signature
 
 SHOWN_CHARACTERS = 100
@@ -31,8 +32,7 @@ class _Mapped(Signature):
         self, args: Any = None, kwargs: Any = None, route_name: str | None = None, **options: Any
     ) -> Any:
         """Send the one task; later arguments are left out."""
-        given = {name: value for name, value in options.items() if value is not None}
-        merged = self._merge(options=given)[2]
+        merged = self._merge(options=given(options))[2]
         inner = self.kwargs["task"]
         name = merged.pop("route_name", route_name) or getattr(inner, "name", inner)
         items = list(self.kwargs["it"])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from river_compat.celery.canvas.options import OF_LINKS
+
 _HOLDING = ("tasks", "header", "body", "task", "it")
-_LINKED = ("link", "link_error")
 
 
 def plain(sig: Any) -> Any:
@@ -18,7 +19,7 @@ def plain(sig: Any) -> Any:
         return sig
     made = dict(sig)
     options = {name: value for name, value in made.get("options", {}).items() if name != "reply_to"}
-    made["options"] = options | {name: _all(options[name]) for name in _LINKED if name in options}
+    made["options"] = options | {name: _all(options[name]) for name in OF_LINKS if name in options}
     if made.get("subtask_type"):
         made["kwargs"] = {
             name: _all(value) if name in _HOLDING else value for name, value in made["kwargs"].items()

@@ -11,18 +11,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from river_compat.celery.canvas import algebra
-from river_compat.celery.canvas.chains import OF_CHAIN, add_links
-from river_compat.celery.canvas.chord_links import OF_LINKS, link_body
-from river_compat.celery.canvas.chords import OF_HEADER
-from river_compat.celery.canvas.signature import Signature, linked, maybe_signature
+from river_compat.celery.canvas.chains import add_links
+from river_compat.celery.canvas.chord_body import link_body
+from river_compat.celery.canvas.linking import linked
+from river_compat.celery.canvas.options import NOT_OF_BODY, OF_LINKS, OF_PLACE, without
+from river_compat.celery.canvas.signature import Signature, maybe_signature
 from river_compat.celery.outgoing import Batch
 from river_core.links import Feed, Links
 
 Shape = list[Any]
 """A list of values: a number stands for so many of them, a list for one that is a list itself."""
-
-OF_PLACE = (*(name for name in OF_CHAIN if name not in OF_LINKS), "reply_to", "add_to_parent", "chain")
-"""Options of a container that do not go to its tasks."""
 
 
 @dataclass(slots=True)
@@ -72,14 +70,13 @@ class Start:
 
     def within(self, container: Any) -> Start:
         """Return the start of a container's tasks: its own options hold where the call says nothing."""
-        own = {name: value for name, value in container.options.items() if name not in OF_PLACE}
+        own = without(container.options, OF_PLACE)
         return Start(self.args, self.kwargs, {**own, **self.options}, self.takes)
 
     @property
     def unlinked(self) -> Start:
         """The same without callbacks and errbacks."""
-        kept = {name: value for name, value in self.options.items() if name not in OF_LINKS}
-        return Start(self.args, self.kwargs, kept, self.takes)
+        return Start(self.args, self.kwargs, without(self.options, OF_LINKS), self.takes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +174,7 @@ class Plan:
         ends = self.add(header, before, start)
         if body is None:
             return ends
-        options = {name: value for name, value in start.options.items() if name not in OF_BODY}
+        options = without(start.options, NOT_OF_BODY)
         if ends.steps:
             return self.add(body, ends, Start(options=options), group_id)
         alone = None if before is None else Ends(before.steps, before.is_list, shape=before.shape)
@@ -197,10 +194,6 @@ def _shape(parts: Sequence[Ends]) -> Shape | None:
         else:
             shape.append(len(part.steps))
     return shape
-
-
-OF_BODY = (*OF_HEADER, "parent_id", "connection")
-"""Options of a chord that its body does not get."""
 
 
 def trail(sig: Any) -> Any:

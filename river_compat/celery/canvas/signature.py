@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from kombu.utils.functional import reprcall
 
 from river_compat.celery._state import current_app
-from river_compat.celery.canvas import stamps
 from river_compat.celery.canvas.fields import Item
-from river_compat.celery.canvas.lazy import as_list
+from river_compat.celery.canvas.linking import Linking, linked
+from river_compat.celery.canvas.options import given
+from river_compat.celery.canvas.stamping import Stamping
+from river_compat.celery.canvas.stamps import NAMES
 from river_compat.celery.exceptions import unsupported
 from river_compat.celery.leftovers import refuse_operand
 from river_compat.celery.own_ways import own
 from river_compat.task_ids import fresh_id
 
 
-class Signature(dict[str, Any]):
+class Signature(Linking, Stamping, dict[str, Any]):
     """The task, the arguments and the options of a call.
 
     Arguments given later are put in front of those here; keyword arguments and options are merged.
     """
 
     TYPES: ClassVar[dict[str, type[Signature]]] = {}
-    FIXED = frozenset({"group_id", stamps.NAMES})
+    FIXED = frozenset({"group_id", NAMES})
     """Options that stay once they are set, as the stamps do that the second lists."""
 
     _app: Any = None
@@ -143,7 +145,7 @@ class Signature(dict[str, Any]):
 
     def apply(self, args: Any = None, kwargs: Any = None, **options: Any) -> Any:
         """Run the task here and now and return its result."""
-        args, kwargs, options = self._merge(args, kwargs, _given(options))
+        args, kwargs, options = self._merge(args, kwargs, given(options))
         return self.type.apply(args, kwargs, **options)
 
     @own
@@ -151,7 +153,7 @@ class Signature(dict[str, Any]):
         self, args: Any = None, kwargs: Any = None, route_name: str | None = None, **options: Any
     ) -> Any:
         """Send the task; options that are None count as not given."""
-        args, kwargs, options = self._merge(args, kwargs, _given(options))
+        args, kwargs, options = self._merge(args, kwargs, given(options))
         return self._apply_async(args, kwargs, **options)
 
     def __invert__(self) -> Any:
@@ -174,7 +176,7 @@ class Signature(dict[str, Any]):
         """Return arguments and options with those that come later; `force` overrides immutability."""
         merged = self.options
         if options is not None:
-            fixed = self.FIXED.union(self.options.get(stamps.NAMES) or ())
+            fixed = self.FIXED.union(self.options.get(NAMES) or ())
             kept = fixed.intersection(self.options)
             merged = {**self.options, **{name: value for name, value in options.items() if name not in kept}}
         if self.immutable and not force:
@@ -253,76 +255,16 @@ class Signature(dict[str, Any]):
 
     _freeze = freeze
 
-    # -- links
+    # -- what follows
 
-    def append_to_list_option(self, key: str, value: Any) -> Any:
-        """Add a value to an option that is a list, unless it is in it; returns the value."""
-        items = self._list_option(key)
-        if value not in items:
-            items.append(value)
-        return value
-
-    def extend_list_option(self, key: str, value: Any) -> None:
-        """Add one value or several to an option that is a list."""
-        self._list_option(key).extend(linked(value))
-
-    def _list_option(self, key: str) -> list[Any]:
-        held = self.options.get(key)
-        if not isinstance(held, list):
-            held = self.options[key] = linked(held)
-        found: list[Any] = held
-        return found
-
-    def link(self, callback: Any) -> Any:
-        """Run another task after this one succeeded, with its value in front; returns the other."""
-        return self.append_to_list_option("link", callback)
-
-    def link_error(self, errback: Any) -> Any:
-        """Run another task after this one failed; returns the other."""
-        return self.append_to_list_option("link_error", errback)
-
-    def on_error(self, errback: Any) -> Any:
-        """Do as `link_error`, and return this signature."""
-        self.link_error(errback)
-        return self
+    def _linked_by(self, key: str, app: Any) -> list[Any]:
+        """Return the signatures of `link` or `link_error`, of an application."""
+        return [maybe_signature(item, app=app) for item in linked(self.options.get(key))]
 
     def flatten_links(self) -> list[Any]:
         """Return this signature and all that follow by `link`, theirs too."""
-        following = (maybe_signature(link, app=self._app) for link in linked(self.options.get("link")))
+        following = self._linked_by("link", self._app)
         return [self, *(item for link in following for item in link.flatten_links())]
-
-    # -- stamps
-
-    def stamp(self, visitor: Any = None, append_stamps: bool = False, **headers: Any) -> Any:
-        """Put stamps on the signature and its links: those given, and those that `visitor` returns."""
-        self.stamp_links(visitor, append_stamps, **headers)
-        visited = (visitor.on_signature(self, **headers) or {}) if visitor is not None else None
-        return self.set(**stamps.gather(headers, visited, self.options, append_stamps))
-
-    def stamp_links(self, visitor: Any, append_stamps: bool = False, **headers: Any) -> None:
-        """Put stamps on what follows by `link` and `link_error`."""
-        self._stamp_linked("link", visitor, "on_callback", append_stamps, headers)
-        self._stamp_linked("link_error", visitor, "on_errback", append_stamps, headers)
-
-    def _stamp_linked(
-        self, key: str, visitor: Any, method: str, append: bool, headers: Mapping[str, Any]
-    ) -> None:
-        given = deepcopy(dict(headers))
-        for item in linked(self.options.get(key)):
-            link = maybe_signature(item, app=self.app)
-            visited = (getattr(visitor, method)(link, **given) or {}) if visitor is not None else None
-            given = stamps.gather(given, visited, None, append)
-            link.stamp(visitor, append, **given)
-
-    def _stamp_headers(
-        self,
-        visitor_headers: Mapping[str, Any] | None = None,
-        append_stamps: bool = False,
-        self_headers: bool = True,
-        **headers: Any,
-    ) -> dict[str, Any]:
-        own = self.options if self_headers else None
-        return stamps.gather(headers, visitor_headers, own, append_stamps)
 
     # -- putting together
 
@@ -371,15 +313,6 @@ class Signature(dict[str, Any]):
         """Give the items; keys that came as bytes become text."""
         for key, value in super().items():
             yield key.decode() if isinstance(key, bytes) else key, value
-
-
-def linked(value: Any) -> list[Any]:
-    """Return the signatures of a `link` or `link_error` option, which may hold one or many."""
-    return [value] if isinstance(value, Mapping) else as_list(value)
-
-
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def signature(varies: Any, *args: Any, **kwargs: Any) -> Any:

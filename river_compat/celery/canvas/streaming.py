@@ -13,12 +13,13 @@ from typing import Any
 
 from river_compat.celery import outgoing
 from river_compat.celery.canvas.chains import root_of
-from river_compat.celery.canvas.chords import OF_HEADER
+from river_compat.celery.canvas.chord_body import frozen_body
 from river_compat.celery.canvas.ends import with_one_end
 from river_compat.celery.canvas.groups import flat_members
 from river_compat.celery.canvas.launching import note_child, send_steps
 from river_compat.celery.canvas.lazy import Lazy
-from river_compat.celery.canvas.plan import OF_BODY, Ends, Plan, Start, Step
+from river_compat.celery.canvas.options import NOT_OF_BODY, OF_HEADER, given, without
+from river_compat.celery.canvas.plan import Ends, Plan, Start, Step
 from river_compat.celery.exceptions import ChordError
 from river_compat.celery.outgoing import Batch
 from river_compat.celery.sending import flush
@@ -53,8 +54,8 @@ def send(app: Any, chord: Any, body: Any, start: Start, task_id: str | None) -> 
     group_id = str(uuid.uuid4())
     add_to_parent = options.pop("add_to_parent", True)
     held = {name: options.pop(name) for name in OF_HEADER if name in options}
-    body, result = chord.frozen_body(body, options, task_id, group_id)
-    options = {name: value for name, value in options.items() if value is not None}
+    body, result = frozen_body(body, options, task_id, group_id)
+    options = given(options)
     stream = _Stream(app, body, Start(options=options))
     parts = Start(start.args, start.kwargs, {**options, **held})
     try:
@@ -86,7 +87,7 @@ class _Stream:
         batch = Batch()
         plan = Plan(batch)
         ends = plan.add(self._sentinel, None, Start())
-        of_body = {name: value for name, value in start.options.items() if name not in OF_BODY}
+        of_body = without(start.options, NOT_OF_BODY)
         plan.add(
             body,
             Ends(ends.steps, True, of_chord=True, shape=[-1]),

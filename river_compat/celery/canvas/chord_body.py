@@ -1,14 +1,18 @@
-"""Callbacks and errbacks of a chord: they go to its body, and errbacks to each task of a group."""
+"""What the body of a chord gets: its options, its callbacks and errbacks.
+
+Of a body that is a group, each task gets the errbacks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from river_compat.celery.canvas import algebra
-from river_compat.celery.canvas.signature import linked, maybe_signature
-
-OF_LINKS = ("link", "link_error")
+from river_compat.celery.canvas.linking import linked
+from river_compat.celery.canvas.options import without
+from river_compat.celery.canvas.signature import maybe_signature
+from river_compat.celery.workflow_calls import is_stored_chord
 
 
 def with_links(body: Any, options: dict[str, Any]) -> Any:
@@ -59,3 +63,24 @@ def link_members(sig: Any, errback: Any, as_group: bool) -> None:
     else:
         for task in sig.tasks:
             link_members(task, errback, as_group=False)
+
+
+def frozen_body(body: Any, options: dict[str, Any], task_id: str | None, group_id: str) -> tuple[Any, Any]:
+    """Return a body with the chord's links and options, frozen, and its result.
+
+    What the header is not sent with is taken out of `options`.
+    """
+    body = with_links(body, options)
+    joined = options.pop("chord", None)
+    for name in ("task_id", "chain"):
+        options.pop(name, None)
+    body.options.pop("chord", None)
+    body.options.update(for_body(options))
+    outer = joined if is_stored_chord(joined) else None
+    root_id = body.options.get("root_id")
+    return body, body.freeze(task_id, group_id=group_id, chord=outer, root_id=root_id)
+
+
+def for_body(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of a chord that go to its body, too; its parent is the task that sets it off."""
+    return without(options, ("parent_id", "add_to_parent"))
