@@ -35,10 +35,7 @@ def find_redis() -> Iterator[str]:
             with _emptied(url):
                 yield url
             return
-    program = shutil.which("redis-server")
-    if program is None:
-        missing("a Redis server: install redis-server, or set RIVER_TEST_REDIS_URL")
-    with _started(program) as url:
+    with own_redis() as url:
         yield url
 
 
@@ -62,7 +59,11 @@ def _emptied(url: str) -> Iterator[None]:
 
 
 @contextmanager
-def _started(program: str) -> Iterator[str]:
+def own_redis() -> Iterator[str]:
+    """Start a server of our own from the `redis-server` on PATH; give the URL of a database of it."""
+    program = shutil.which("redis-server")
+    if program is None:
+        missing("a Redis server: install redis-server, or set RIVER_TEST_REDIS_URL")
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="river-redis-") as directory:
         process = subprocess.Popen(
