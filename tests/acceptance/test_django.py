@@ -79,6 +79,29 @@ print(json.dumps([app.conf.task_default_queue, str(app.timezone), type(app.runti
     assert json.loads(project.script(text)) == ["shop", "Europe/Berlin", "DjangoDriver", True]
 
 
+def test_the_checks_bring_the_tasks_of_views_and_stop_nobody(tmp_path: Path) -> None:
+    """Others ask the loader too, as django-celery-beat does; an error is logged, as with Celery."""
+    (tmp_path / "site_").mkdir()
+    (tmp_path / "site_/urls.py").write_text("from site_ import views\nurlpatterns = []\n")
+    (tmp_path / "site_/views.py").write_text(
+        "from river_compat.celery import shared_task\n@shared_task\ndef of_a_view():\n    pass\n"
+    )
+    database = django_project.on_sqlite(tmp_path)
+    made = django_project.make(tmp_path, database, more='ROOT_URLCONF = "site_.urls"')
+    text = """
+from django.core import checks
+@checks.register
+def refuse(app_configs, **kwargs):
+    return [checks.Error("it is all wrong", id="shop.E001")]
+from site_ import app
+app.loader.import_default_modules()
+print("site_.views.of_a_view" in app.tasks)
+"""
+    done = made.python("-c", f"import django\ndjango.setup()\n{text}")
+    assert (done.code, done.stdout) == (0, "True\n"), done.stderr
+    assert "it is all wrong" in done.stderr
+
+
 def test_a_call_belongs_to_the_transaction(project: Project) -> None:
     """Rows 18.2, 18.3. Rows of a savepoint and a block that roll back vanish; ids are known before."""
     text = f"""

@@ -205,8 +205,6 @@ class Celery(Configuration, Declaring, Connections, Periodic, Remote, CommandLin
 
         What a receiver of the signal `import_modules` raises passes through.
         """
-        for fixup in self._fixups:
-            fixup.before_imports()
         with working_directory_first():
             found = [module.__name__ for module in self.loader.import_default_modules()]
             return [*found, *import_modules(more)]

@@ -74,10 +74,12 @@ class BaseLoader:
         return import_from_cwd(module, self.import_module if imp is None else imp, package=package)
 
     def import_default_modules(self) -> list[ModuleType]:
-        """Import what is to be discovered, then the modules that the settings name.
+        """Let a framework prepare, import what is to be discovered, then the modules that the settings name.
 
         What a receiver of the signal `import_modules` raises passes through.
         """
+        for fixup in self.app.fixups:
+            fixup.before_imports()
         responses = signals.import_modules.send(sender=self.app)
         for _, response in responses:
             if isinstance(response, Exception):
