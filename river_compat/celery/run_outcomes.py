@@ -6,11 +6,12 @@ import logging
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from river_compat.celery import signals, waiting_step, worker_telling
+from river_compat.celery import signals, states, waiting_step, worker_telling
 from river_compat.celery.einfo import ExceptionInfo
-from river_compat.celery.exceptions import WorkerLostError
+from river_compat.celery.exceptions import Reject, WorkerLostError
 from river_compat.celery.following import ROWS
 from river_compat.celery.outgoing import Batch, rows_written_later
+from river_compat.celery.replacing import REPLACEMENT
 from river_compat.celery.result_tuples import children_text
 from river_compat.celery.successor import scheduled_rows
 from river_compat.celery.telling import Run, tell_lost
@@ -20,6 +21,7 @@ from river_compat.python_task import describe, failure
 from river_compat.results import (
     CHILDREN,
     EXCEPTION,
+    GIVEN_BACK,
     OUTCOME,
     RETRY_ID,
     WAITING,
@@ -28,11 +30,13 @@ from river_compat.results import (
 )
 from river_core import clock
 from river_core.decide import snooze_count
-from river_core.outcome import Cancelled, Failed, FollowUp
+from river_core.links import HandOver
+from river_core.outcome import Cancelled, Completed, Failed, FollowUp, Outcome, Snoozed
 from river_core.task import Job
 
 if TYPE_CHECKING:
     from river_compat.celery.app.task import Task
+    from river_compat.celery.trace_ending import Ending
 
 MAX_REQUEUES = 1000
 
@@ -85,6 +89,45 @@ def follow_ups_of(request: WorkerContext) -> tuple[FollowUp, ...]:
 def may_requeue(job: Job) -> bool:
     """Tell whether `Reject(requeue=True)` may give the row back once more."""
     return snooze_count(job.row) < MAX_REQUEUES
+
+
+def succeeded(
+    request: WorkerContext,
+    job: Job,
+    settled: dict[str, Any] | None,
+    parts: tuple[HandOver, ...],
+    delete_row: bool,
+) -> Completed:
+    """Return the outcome of a task that succeeded; `settled` is what its row keeps of the value."""
+    metadata = common_metadata(request, job)
+    metadata[OUTCOME] = TaskOutcome.SUCCEEDED.value
+    if settled:
+        metadata.update(settled)
+    return Completed(metadata, follow_ups_of(request), parts, delete_row=delete_row)
+
+
+def not_succeeded(task: Task[..., Any], request: WorkerContext, job: Job, ending: Ending) -> Outcome:
+    """Return the outcome of a task that was retried, replaced, ignored or rejected, or has failed."""
+    metadata, follow_ups = common_metadata(request, job), follow_ups_of(request)
+    if isinstance(ending.value, MemoryError):
+        job.renew_process()
+    ignored = bool(request.__dict__["ignore_result"])
+    if ending.state == states.RETRY:
+        metadata[OUTCOME] = TaskOutcome.RETRIED.value
+        if not ignored:
+            trace = ending.einfo.traceback if ending.einfo is not None else None
+            metadata[EXCEPTION] = exception_metadata(ending.value.exc, trace)
+        return Completed(metadata, follow_ups)
+    if ending.state == states.IGNORED and REPLACEMENT in request.__dict__:
+        metadata[OUTCOME] = TaskOutcome.REPLACED.value
+        return Completed(metadata, (*follow_ups, *request.__dict__[REPLACEMENT]))
+    if ending.state == states.IGNORED:
+        return Completed({**metadata, OUTCOME: TaskOutcome.IGNORED.value}, follow_ups)
+    error = ending.value
+    if isinstance(error, Reject) and error.requeue and may_requeue(job):
+        return Snoozed(0, {**metadata, GIVEN_BACK: True})
+    keep = bool(task.store_errors_even_if_ignored) or not ignored
+    return failed(error, ending.einfo, metadata, follow_ups, keep)
 
 
 def failed(

@@ -7,24 +7,15 @@ defaults. The configuration object is read at the first use of a setting, not be
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from river_compat.celery.app.config_source import read_source, refuse_mixture
 from river_compat.celery.app.periodic import PeriodicEntries
-from river_compat.celery.app.sanitizing import shown
-from river_compat.celery.app.setting_names import (
-    DEFAULTS,
-    KNOWN,
-    OF_OLD_NAME,
-    REFUSED,
-    SECURITY,
-    has_effect,
-)
-from river_compat.celery.exceptions import CeleryWarning, unsupported
+from river_compat.celery.app.setting_checks import SettingChecks, nearest
+from river_compat.celery.app.setting_names import DEFAULTS, KNOWN, OF_OLD_NAME
+from river_compat.celery.app.settings_view import SettingsView
 
 _ENVIRONMENT = {
     "broker_url": "CELERY_BROKER_URL",
@@ -50,7 +41,7 @@ def _nobody() -> None:
     """Hear nothing."""
 
 
-class Settings(MutableMapping[str, Any]):
+class Settings(SettingsView):
     """The settings of one application. Names are the lower-case ones; old names are translated."""
 
     def __init__(
@@ -73,13 +64,13 @@ class Settings(MutableMapping[str, Any]):
         self.__dict__["source_given"] = (None, False)
         self.__dict__["_loaded"] = None
         self.__dict__["_loading"] = False
-        self.__dict__["_warned"] = set()
+        self.__dict__["_checks"] = SettingChecks()
         self.__dict__["_found"] = {}
         self.__dict__["periodic"] = PeriodicEntries()
         self.__dict__["_listeners"] = (before_load, after_load)
         self.update(explicit or {})
         for name, value in (given or {}).items():
-            self._check(name, value)
+            self._checks.check(name, value)
             self._explicit[name] = value
 
     def use_source(self, source: Any, silent: bool, namespace: str | None) -> None:
@@ -126,7 +117,7 @@ class Settings(MutableMapping[str, Any]):
             return {}
         values = dict(source())
         for name, value in values.items():
-            self._check(name, value)
+            self._checks.check(name, value)
         return values
 
     def __getitem__(self, key: str) -> Any:
@@ -166,12 +157,12 @@ class Settings(MutableMapping[str, Any]):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"no setting is named {name!r}{_nearest(name)}") from None
+            raise AttributeError(f"no setting is named {name!r}{nearest(name)}") from None
 
     def __setitem__(self, key: str, value: Any) -> None:
         """Set a value; refuses by name what is not supported, warns once about unknown names."""
         name = self._name_of(key)
-        self._check(name, value)
+        self._checks.check(name, value)
         self._explicit[name] = value
         self._spelled.add(key)
         self._look_up_anew()
@@ -201,10 +192,11 @@ class Settings(MutableMapping[str, Any]):
         """Return the same settings, apart: what is set in one of the two is not in the other."""
         self.load()
         twin = Settings()
-        for name in ("_explicit", "_loaded", "_spelled", "_warned"):
+        for name in ("_explicit", "_loaded", "_spelled"):
             twin.__dict__[name] = type(self.__dict__[name])(self.__dict__[name])
         twin.__dict__["_added"] = list(self._added)
         twin.__dict__["_prefix"] = self._prefix
+        twin.__dict__["_checks"] = self._checks.copy()
         twin.__dict__["periodic"] = self.periodic
         return twin
 
@@ -256,82 +248,6 @@ class Settings(MutableMapping[str, Any]):
 
     value_set_for = is_set
 
-    def find_option(self, name: str, namespace: str = "") -> Any:
-        """Return section, name and option of a setting given with or without its section.
-
-        Raises KeyError for a name that no setting has.
-        """
-        from river_compat.celery.app.defaults import find
-
-        return find(name, namespace)
-
-    def find_value_for_key(self, name: str, namespace: str = "celery") -> Any:
-        """Return the value of a setting given without its section, such as `always_eager`."""
-        section, key, _ = self.find_option(name, namespace)
-        return self.get_by_parts(section, key)
-
-    def get_by_parts(self, *parts: str) -> Any:
-        """Return the value of a setting whose name is given in parts."""
-        return self["_".join(part for part in parts if part)]
-
-    def first(self, *names: str) -> Any:
-        """Return the value of the first setting that has one."""
-        return next((value for name in names if (value := self.get(name)) is not None), None)
-
     def as_set(self) -> dict[str, Any]:
         """Return what the code has set, by name."""
         return dict(self._explicit)
-
-    def without_defaults(self) -> dict[str, Any]:
-        """Return what differs in origin from the defaults."""
-        return {name: self[name] for name in self if self.is_set(name)}
-
-    def without_effect(self) -> list[str]:
-        """Return, sorted, the settings that differ from their default and do nothing here."""
-        unset = object()
-        return sorted(
-            name
-            for name, value in self.without_defaults().items()
-            if not has_effect(name) and value != DEFAULTS.get(name, unset)
-        )
-
-    def table(self, with_defaults: bool = False, censored: bool = True) -> dict[str, Any]:
-        """Return the settings as a dict; values whose names look secret are hidden."""
-        values = dict(self) if with_defaults else self.without_defaults()
-        return {name: shown(name, value) if censored else value for name, value in values.items()}
-
-    def humanize(self, with_defaults: bool = False, censored: bool = True) -> str:
-        """Return the settings as lines of text."""
-        return "\n".join(f"{name}: {value!r}" for name, value in self.table(with_defaults, censored).items())
-
-    def _check(self, name: str, value: Any) -> None:
-        refusal = SECURITY if name.startswith("security_") else REFUSED.get(name)
-        if refusal is not None and refusal.applies(value):
-            raise unsupported(f"the setting {name}={value!r}", refusal.way_out)
-        if name == "task_protocol" and value == 1 and self._first_time(name):
-            warnings.warn(CeleryWarning(_ONE_FORMAT), stacklevel=4)
-        known = name in KNOWN or not has_effect(name)
-        if not known and _may_be_misspelled(name) and self._first_time(name):
-            text = f"no setting is named {name!r}{_nearest(name)}; it is kept as it is"
-            warnings.warn(CeleryWarning(text), stacklevel=4)
-
-    def _first_time(self, name: str) -> bool:
-        new = name not in self._warned
-        self._warned.add(name)
-        return new
-
-
-_ONE_FORMAT = (
-    "task_protocol=1 is not used: rows have one format, and no worker of Celery 3 reads them; remove the "
-    "setting"
-)
-
-
-def _may_be_misspelled(name: str) -> bool:
-    """Whether a name is meant as a setting; others are kept for the application itself."""
-    return name.islower() and not name.startswith("_")
-
-
-def _nearest(name: str) -> str:
-    close = get_close_matches(name.lower(), [*KNOWN, *OF_OLD_NAME], 1, 0.6)
-    return f"; did you mean {OF_OLD_NAME.get(close[0], close[0])!r}?" if close else ""

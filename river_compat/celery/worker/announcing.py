@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from river_compat import codec, envelope
+from river_compat import envelope
 from river_compat.celery import signals, worker_telling
-from river_compat.celery.exceptions import InvalidTaskError
+from river_compat.celery.call_reading import UNREADABLE
 from river_compat.celery.fixups import around_task
 from river_compat.celery.message import FRAMEWORK
 from river_compat.celery.run_outcomes import expired_outcome
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from river_compat.envelope import TaskCall
 
 _BEFORE = (signals.task_received, signals.task_revoked, signals.task_unknown, signals.task_rejected)
-_UNREADABLE = (codec.DecodeError, codec.ContentDisallowed, InvalidTaskError, MalformedCall, ValueError)
+_UNREADABLE = (*UNREADABLE, MalformedCall)
 
 logger = logging.getLogger("celery.worker.strategy")
 
