@@ -53,24 +53,21 @@ class RowBackend:
 
         Raises kombu's OperationalError, and what `meta_of` raises.
         """
-        wanted = [result.wanted() for result in results]
-        found = find_rows(self.app.runtime.driver, wanted)
-        revoked = self._revoked_before(zip((result.id for result in results), found, strict=True))
-        for result, rows in zip(results, found, strict=True):
-            yield result, result.note(rows, revoked.get(result.id) or meta_of(self.app, result.id, rows))
+        found = self._found([result.wanted() for result in results])
+        for result, (rows, revoked) in zip(results, found, strict=True):
+            yield result, result.note(rows, revoked or meta_of(self.app, result.id, rows))
 
     def look(
         self, results: Sequence[AsyncResult[Any]]
     ) -> Iterator[tuple[AsyncResult[Any], BaseException | None]]:
         """Give the tasks that have ended, and those for which waiting is in vain, with the reason."""
-        found = find_rows(self.app.runtime.driver, [result.wanted() for result in results])
-        revoked = self._revoked_before(zip((result.id for result in results), found, strict=True))
-        for result, rows in zip(results, found, strict=True):
+        found = self._found([result.wanted() for result in results])
+        for result, (rows, revoked) in zip(results, found, strict=True):
             try:
                 if rows is None:
                     check_visible(result.id, result.joined)
                     check_kept(result.id, result.awaited_row)
-                meta = result.note(rows, revoked.get(result.id) or meta_of(self.app, result.id, rows))
+                meta = result.note(rows, revoked or meta_of(self.app, result.id, rows))
             except Exception as error:  # noqa: BLE001 - a row that cannot be read fails its own waiters only
                 yield result, error
                 continue
@@ -82,12 +79,19 @@ class RowBackend:
 
         An id that was revoked before anybody sent it is REVOKED, as long as that is remembered.
         """
-        rows = self.find(task_id)
-        return self._revoked_before([(task_id, rows)]).get(task_id) or meta_of(self.app, task_id, rows)
+        [(rows, revoked)] = self._found([Wanted(task_id)])
+        return revoked or meta_of(self.app, task_id, rows)
 
-    def _revoked_before(self, found: Iterable[tuple[str, Rows | None]]) -> dict[str, Meta]:
-        """Return the facts of those tasks without rows whose ids were revoked, in one query for all."""
-        unknown = {str(task_id): task_id for task_id, rows in found if rows is None}
+    def _found(self, wanted: Sequence[Wanted]) -> list[tuple[Rows | None, Meta | None]]:
+        """Return the rows of each task, or the facts of one without any whose id was revoked before."""
+        found = find_rows(self.app.runtime.driver, wanted)
+        ids = [each.task_id for each in wanted]
+        revoked = self._revoked_before([each for each, rows in zip(ids, found, strict=True) if rows is None])
+        return [(rows, revoked.get(task_id)) for task_id, rows in zip(ids, found, strict=True)]
+
+    def _revoked_before(self, task_ids: Iterable[str]) -> dict[str, Meta]:
+        """Return the facts of those tasks whose ids were revoked, in one query for all."""
+        unknown = {str(task_id): task_id for task_id in task_ids}
         if not unknown:
             return {}
         keys = [key for task_id in unknown if len(key := f"{REVOKED}{task_id}") <= MAX_KEY_CHARACTERS]
@@ -118,10 +122,9 @@ class RowBackend:
     def get_many(self, task_ids: Iterable[str], **kwargs: Any) -> Iterator[tuple[str, Meta]]:
         """Give id and facts of those tasks that have ended, read in one query."""
         ids = list(task_ids)
-        found = find_rows(self.app.runtime.driver, [Wanted(task_id) for task_id in ids])
-        revoked = self._revoked_before(zip(ids, found, strict=True))
-        for task_id, rows in zip(ids, found, strict=True):
-            meta = revoked.get(task_id) or meta_of(self.app, task_id, rows)
+        found = self._found([Wanted(task_id) for task_id in ids])
+        for task_id, (rows, revoked) in zip(ids, found, strict=True):
+            meta = revoked or meta_of(self.app, task_id, rows)
             if meta["status"] in states.READY_STATES:
                 yield task_id, meta
 

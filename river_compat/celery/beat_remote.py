@@ -55,7 +55,7 @@ class BeatPidbox:
         self.state = {"app": self.app, "service": service}
         self.thread: Thread | None = None
         self._shutdown = Event()
-        self._seen: set[str] = set()
+        self._seen: set[str] | None = None
         self.node = BeatNode(self.hostname, {"ping": self._ping})
 
     @property
@@ -87,6 +87,7 @@ class BeatPidbox:
         if self.thread is not None and self.thread.is_alive():
             return
         self._shutdown.clear()
+        self._seen = None
         self.thread = Thread(target=self._loop, name="BeatPidbox", daemon=True)
         self.thread.start()
 
@@ -98,20 +99,19 @@ class BeatPidbox:
             self.thread = None
 
     def _loop(self) -> None:
-        asked = True  # what was asked before this beat was here is not answered
         while not self._shutdown.is_set():
             try:
-                self._look(answering=not asked)
-                asked = False
+                self._look()
             except RiverError as error:
                 logger.warning("beat: questions cannot be read, trying again: %s", error)
             self._shutdown.wait(POLL_SECONDS)
 
-    def _look(self, answering: bool) -> None:
+    def _look(self) -> None:
+        """Answer what is new; what was asked before this beat first looked is not answered."""
         found = StandingRows(self.app.runtime.driver).find(requests(self._namespace))
-        new = [row for row in found if row.key not in self._seen]
+        new = [row for row in found if row.key not in self._seen] if self._seen is not None else []
         self._seen = {row.key for row in found}
-        for row in new if answering else ():
+        for row in new:
             self._answer(codec.decode(row.value, codec.JSON_TYPE, "utf-8", codec.ACCEPT_JSON))
 
     def _answer(self, request: Mapping[str, Any]) -> None:
