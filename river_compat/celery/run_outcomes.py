@@ -109,8 +109,6 @@ def succeeded(
 def not_succeeded(task: Task[..., Any], request: WorkerContext, job: Job, ending: Ending) -> Outcome:
     """Return the outcome of a task that was retried, replaced, ignored or rejected, or has failed."""
     metadata, follow_ups = common_metadata(request, job), follow_ups_of(request)
-    if isinstance(ending.value, MemoryError):
-        job.renew_process()
     ignored = bool(request.__dict__["ignore_result"])
     if ending.state == states.RETRY:
         metadata[OUTCOME] = TaskOutcome.RETRIED.value
@@ -124,6 +122,8 @@ def not_succeeded(task: Task[..., Any], request: WorkerContext, job: Job, ending
     if ending.state == states.IGNORED:
         return Completed({**metadata, OUTCOME: TaskOutcome.IGNORED.value}, follow_ups)
     error = ending.value
+    if isinstance(error, MemoryError):
+        job.renew_process()
     if isinstance(error, Reject) and error.requeue and may_requeue(job):
         return Snoozed(0, {**metadata, GIVEN_BACK: True})
     keep = bool(task.store_errors_even_if_ignored) or not ignored
