@@ -11,10 +11,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-import psycopg
 from psycopg.pq import TransactionStatus
 
-from river_core.drivers.psycopg import CHECK_WHEN_IDLE_FOR, is_readable
+from river_core.drivers.psycopg_idle import answers
 from river_core.drivers.psycopg_session import OwnAwaitedSession
 from river_core.errors import OperationalError
 
@@ -74,7 +73,7 @@ class AsyncPool:
     async def _take(self) -> OwnAwaitedSession:
         while self._idle:
             raw, since = self._idle.pop()
-            if await _answers(raw, time.monotonic() - since):
+            if await answers(raw, time.monotonic() - since):
                 return raw
             await raw.close()
         return await self._open()
@@ -84,16 +83,3 @@ class AsyncPool:
             self._idle.append((raw, time.monotonic()))
         else:
             await raw.close()
-
-
-async def _answers(raw: OwnAwaitedSession, idle_seconds: float) -> bool:
-    """Tell whether a connection may be lent; one that was idle for long, or has unread input, is asked."""
-    if raw.closed:
-        return False
-    if idle_seconds < CHECK_WHEN_IDLE_FOR and not is_readable(raw.fileno()):
-        return True
-    try:
-        await raw.execute(b"")
-    except psycopg.Error:
-        return False
-    return True

@@ -16,8 +16,8 @@ from river_core.drivers.async_pool import AsyncPool
 from river_core.drivers.base import AwaitedConnection, Row
 from river_core.drivers.borrowed import POSTGRES, ambient_awaited, borrow_awaited
 from river_core.drivers.learned import LearnedSql
-from river_core.drivers.psycopg import complete_conninfo, other_database
 from river_core.drivers.psycopg_adopted import UtcLoader, check_usable, is_same_address
+from river_core.drivers.psycopg_conninfo import complete_conninfo, other_database
 from river_core.drivers.psycopg_errors import READ_ONLY, query, wrapped
 from river_core.drivers.psycopg_session import (
     OwnAwaitedSession,

@@ -15,7 +15,8 @@ from river_compat.celery.canvas import collector, overlapping
 from river_core import errors, inserting_overlapped
 from river_core.client import Client
 from river_core.drivers.base import Driver
-from river_core.drivers.psycopg import OwnConnection, PsycopgDriver
+from river_core.drivers.psycopg import PsycopgDriver
+from river_core.drivers.psycopg_connection import OwnConnection
 from tests.runtime.celery.canvas.test_alike import ARGUMENTS, stored
 
 FEW, CHUNK = 10, 4
