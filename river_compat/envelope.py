@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from river_compat.errors import CallNotRunnable, MalformedCall
+from river_compat.errors import CallNotRunnable, CompatError, MalformedCall
 from river_core.encoding import sanitize_text
 from river_core.errors import ValidationError
 
@@ -92,6 +92,14 @@ def decode(text: str, row_id: int) -> TaskCall:
     if not isinstance(task, dict) or not isinstance(task.get("name"), str):
         raise MalformedCall(f"the envelope of job {row_id} names no task")
     return _call(task, row_id)
+
+
+def decode_or_none(text: str, row_id: int) -> TaskCall | None:
+    """Read `river_job.args`; None where `decode` would raise."""
+    try:
+        return decode(text, row_id)
+    except CompatError:
+        return None
 
 
 def _call(task: dict[str, Any], row_id: int) -> TaskCall:

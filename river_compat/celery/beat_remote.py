@@ -10,7 +10,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from river_compat import codec
-from river_compat.celery.app.inspecting import matches
+from river_compat.celery.app.inspecting import is_meant
 from river_compat.celery.app.mailbox import answer
 from river_compat.celery.remote_names import requests
 from river_compat.celery.scheduler import DEFAULT_MAX_INTERVAL
@@ -117,19 +117,13 @@ class BeatPidbox:
     def _answer(self, request: Mapping[str, Any]) -> None:
         """Answer what is meant for a beat; other commands are for workers and pass in silence."""
         handler = self.node.handlers.get(request["method"])
-        if handler is None or not request.get("reply") or not self._is_meant(request):
+        if handler is None or not request.get("reply") or not is_meant(request, self.hostname):
             return
         if self.is_stale():
             logger.warning("beat: no answer to %s: no turn for %.1f s", request["method"], self.tick_age())
             return
         reply = handler(self.state, **request["arguments"])
         answer(self.app.runtime.driver, self._namespace, request["ticket"], self.hostname, reply)
-
-    def _is_meant(self, request: Mapping[str, Any]) -> bool:
-        destination, pattern = request.get("destination"), request.get("pattern")
-        if pattern and request.get("matcher"):
-            return bool(matches(self.hostname, pattern, request["matcher"]))
-        return not destination or self.hostname in destination
 
     @property
     def _namespace(self) -> str:

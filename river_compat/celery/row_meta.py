@@ -23,7 +23,6 @@ from river_compat.celery.result_rows import Rows
 from river_compat.celery.result_tuples import read_children
 from river_compat.celery.utils.nodenames import of_client
 from river_compat.envelope import TaskCall
-from river_compat.errors import CompatError
 from river_compat.results import (
     CHILDREN,
     EXCEPTION,
@@ -90,7 +89,7 @@ class RowReader:
         if rows is None:
             return meta
         row = rows.newest
-        call = _call(row)
+        call = envelope.decode_or_none(row.encoded_args, row.id)
         try:
             meta.update(self._facts(row, call))
             meta.update(self._state(rows, _headers(call)))
@@ -199,7 +198,7 @@ class RowReader:
         return {"status": state, "result": error, "traceback": data.get("traceback")}
 
     def _reports_start(self, rows: Rows) -> bool:
-        call = _call(rows.newest)
+        call = envelope.decode_or_none(rows.newest.encoded_args, rows.newest.id)
         task = self.app.tasks.get(call.name) if call is not None else None
         return bool(task.track_started if task is not None else self.app.conf.task_track_started)
 
@@ -219,13 +218,6 @@ def _stands(row: JobRow) -> bool:
 def _stored_facts(text: Any) -> Meta:
     facts = json.loads(text)
     return {name: value for name, value in facts.items() if name in STORED_FACTS}
-
-
-def _call(row: JobRow) -> TaskCall | None:
-    try:
-        return envelope.decode(row.encoded_args, row.id)
-    except CompatError:
-        return None
 
 
 def _headers(call: TaskCall | None) -> Meta:

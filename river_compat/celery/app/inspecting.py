@@ -15,6 +15,14 @@ Replies = list[dict[str, Any]]
 matches: Any = kombu.matcher.match
 
 
+def is_meant(request: Mapping[str, Any], hostname: str) -> bool:
+    """Whether a command is for the worker or beat of a name: it is named, fits the pattern, or all are."""
+    destination, pattern = request.get("destination"), request.get("pattern")
+    if pattern and request.get("matcher"):
+        return bool(matches(hostname, pattern, request["matcher"]))
+    return not destination or hostname in destination
+
+
 def flatten_reply(reply: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return one mapping from worker to reply; warns where two workers have one name."""
     nodes: dict[str, Any] = {}

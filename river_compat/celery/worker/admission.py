@@ -21,8 +21,7 @@ from river_compat.celery.time_limits import LIMITS
 from river_compat.celery.utils.time import rate
 from river_compat.celery.worker.announcing import Announcing
 from river_compat.celery.worker.state import WorkerState
-from river_compat.envelope import KIND, TaskCall
-from river_compat.errors import CompatError
+from river_compat.envelope import KIND
 from river_core import Admitted, JobRow, Outcome, Snoozed, clock, task_rows
 from river_core.drivers.base import Driver
 from river_core.json_text import merge_objects
@@ -158,20 +157,13 @@ def _found(pattern: re.Pattern[str], row: JobRow) -> str:
     """Return the id or name in a row's arguments without decoding them: bodies are text, so nothing in
     them looks like a key."""
     if '"body"' not in row.encoded_args:  # written by another language, with arguments that are no text
-        call = _decoded(row)
+        call = envelope.decode_or_none(row.encoded_args, row.id)
         return "" if call is None else call.id if pattern is _ID else call.name
     match = pattern.search(row.encoded_args)
     if match is None:
         return ""
     text: str = match[1]
     return text if "\\" not in text else str(json.loads(f'"{text}"'))
-
-
-def _decoded(row: JobRow) -> TaskCall | None:
-    try:
-        return envelope.decode(row.encoded_args, row.id)
-    except CompatError:
-        return None
 
 
 def _rates(app: Any) -> dict[str, float]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from river_compat import codec
-from river_compat.celery.app.inspecting import matches
+from river_compat.celery.app.inspecting import is_meant
 from river_compat.celery.app.mailbox import answer
 from river_compat.celery.durable_commands import keep_limits, with_limits
 from river_compat.celery.remote_names import LIMITS, REVOKED, TOPIC, requests
@@ -201,18 +201,12 @@ class RemoteControl(Companion):
         if row is None:
             return
         request: dict[str, Any] = codec.decode(row.value, codec.JSON_TYPE, "utf-8", codec.ACCEPT_JSON)
-        if not self._is_meant(request):
+        if not is_meant(request, self.hostname):
             return
         self.facts.tick()
         reply = self._carry_out(request, key)
         if request.get("reply") and reply is not None:
             answer(self._driver, self._namespace, request["ticket"], self.hostname, reply)
-
-    def _is_meant(self, request: Mapping[str, Any]) -> bool:
-        destination, pattern = request.get("destination"), request.get("pattern")
-        if pattern and request.get("matcher"):
-            return bool(matches(self.hostname, pattern, request["matcher"]))
-        return not destination or self.hostname in destination
 
     def _carry_out(self, request: Mapping[str, Any], key: str) -> Any:
         name = request["method"]
