@@ -4,11 +4,15 @@ A notification names the rows that ended; the thread then reads all of those tha
 one query, and tells each waiter. A slow poll covers what a lost connection missed, rows whose ids are
 not known yet, and databases without notifications. So the cost of waiting does not grow with the
 number of those who wait.
+
+Where few wait, each looks for itself, and one who waits alone listens in its own thread: to wake another
+thread takes about as long as to run a small task.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -44,7 +48,7 @@ Look = Callable[[Sequence[Any]], Iterable[tuple[Any, BaseException | None]]]
 class Watch:
     """One waiter's interest in one thing; `settled` is called once, from the thread that watches."""
 
-    __slots__ = ("awaited", "dirty", "interval", "look", "next_look", "settled")
+    __slots__ = ("awaited", "dirty", "heard", "interval", "look", "next_look", "settled")
 
     def __init__(
         self,
@@ -53,15 +57,18 @@ class Watch:
         settled: Callable[[BaseException | None], None],
         interval: float,
         looks_now: bool = True,
+        heard: Callable[[], object] | None = None,
     ) -> None:
         """Look at once, and every `interval` seconds where no notification can be hoped for.
 
-        Without `looks_now` the waiter looks for itself, after the watch has begun.
+        Without `looks_now` the waiter looks for itself, after the watch has begun. `heard` is called at a
+        notification, where few wait: then its waiter calls `look_at`.
         """
         self.awaited = awaited
         self.look = look
         self.settled = settled
         self.interval = interval
+        self.heard = heard
         self.dirty = looks_now
         self.next_look = 0.0 if looks_now else time.monotonic() + min(interval, SLOW_POLL_SECONDS)
 
@@ -122,10 +129,25 @@ class ResultWaiter:
         if watches:
             self._woken.set()
 
+    def look_at(self, watches: Collection[Watch]) -> None:
+        """Look, in the calling thread, at those of these that a notification named."""
+        self._look_at(self._due(watches))
+
+    def wait(self, event: threading.Event, seconds: float | None, watches: Collection[Watch]) -> None:
+        """Wait up to `seconds` for an event of one's own watches; who waits alone listens meanwhile."""
+        until = math.inf if seconds is None else time.monotonic() + seconds
+        notifier, is_alone = self._notifier, len(self._watches) <= len(watches)
+        if event.is_set() or (notifier is not None and is_alone and notifier.hear(until, event)):
+            return
+        event.wait(None if until == math.inf else max(until - time.monotonic(), 0.0))
+
     def unwatch(self, watches: Iterable[Watch]) -> None:
         """Take back what is not settled."""
         with self._lock:
             self._watches.difference_update(watches)
+            notifier = self._notifier if self._watches else None
+        if notifier is not None:
+            notifier.listen_again()  # this thread may have listened for the others, too
 
     # -- in the thread
 
@@ -159,10 +181,10 @@ class ResultWaiter:
             due = min((watch.next_look for watch in self._watches), default=None)
         return SLOW_POLL_SECONDS if due is None else max(due - time.monotonic(), 0.0)
 
-    def _due(self) -> list[Watch]:
+    def _due(self, among: Collection[Watch] | None = None) -> list[Watch]:
         now, due = time.monotonic(), []
         with self._lock:
-            for watch in self._watches:
+            for watch in self._watches if among is None else self._watches.intersection(among):
                 if watch.dirty or watch.next_look <= now:
                     watch.dirty = False
                     due.append(watch)
@@ -204,6 +226,8 @@ class ResultWaiter:
                 watch.settled(ended[id(watch.awaited)])
             except Exception:
                 logger.exception("a callback for the end of a task has failed")
+        if over and (notifier := self._notifier) is not None:
+            notifier.interrupt()
 
     # -- notifications
 
@@ -223,10 +247,15 @@ class ResultWaiter:
     def _heard(self, payload: dict[str, Any]) -> None:
         ids = None if payload.get("more") else set(payload.get("ids", ()))
         with self._lock:
-            for watch in self._watches:
-                if ids is None or watch.awaited.awaited_row in ids:
-                    watch.dirty = True
-        self._woken.set()
+            named = [watch for watch in self._watches if ids is None or watch.awaited.awaited_row in ids]
+            for watch in named:
+                watch.dirty = True
+            few = len(self._watches) <= CROWD
+        told = [watch.heard for watch in named if few and watch.heard is not None]
+        for tell in told:
+            tell()
+        if len(told) < len(named):
+            self._woken.set()
 
     def _look_at_all(self, listener: Listener) -> None:
         self._heard({"more": True})

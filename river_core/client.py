@@ -181,6 +181,9 @@ class Client(JobCalls, QueueCalls, LeaderCalls):
         return self._rows.clock
 
     def flush_notifications(self) -> None:
-        """Tell the workers now of all jobs that were inserted; for a caller that waits for a result."""
+        """Tell the workers now of all jobs that were inserted; for a caller that waits for a result.
+
+        What such a caller inserts next is told with the insert, as far as a second from now.
+        """
         if self._trailing is not None:
-            self._trailing.flush()
+            self.limiter.hurry(self._trailing.flush())

@@ -20,6 +20,8 @@ from river_core.linked_insert import has_links, insert_linked
 from river_core.steps import Steps, run, run_awaited
 
 NOTIFY_COOLDOWN_SECONDS = 0.1
+HURRIED_COOLDOWN_SECONDS = 0.001
+HURRIED_SECONDS = 1.0
 DUPLICATE = jobs.COLUMN_COUNT
 """The column behind the job's own: whether it is a duplicate, or the row's nonce where that tells."""
 
@@ -43,6 +45,7 @@ class InsertNotifyLimiter:
         self._cooldown = cooldown
         self._monotonic = monotonic
         self._notified_at: dict[str, float] = {}
+        self._hurried_until: dict[str, float] = {}
         self._renew_lock()
         in_forked_child(self._renew_lock)
 
@@ -63,6 +66,15 @@ class InsertNotifyLimiter:
             self._notified_at.update(dict.fromkeys(passed, now))
         return passed
 
+    def hurry(self, queues: Iterable[str]) -> None:
+        """Let nearly every notification of these queues pass for a second: their callers wait for the ends.
+
+        What is held back they would have sent at once all the same, by one more round trip.
+        """
+        until = self._monotonic() + HURRIED_SECONDS
+        with self._lock:
+            self._hurried_until.update(dict.fromkeys(queues, until))
+
     def forget(self, queues: Iterable[str]) -> None:
         """Take back what `allowed` remembered, for a transaction that failed."""
         with self._lock:
@@ -71,7 +83,16 @@ class InsertNotifyLimiter:
 
     def _is_due(self, queue: str, now: float) -> bool:
         last = self._notified_at.get(queue)
-        return last is None or now - last > self._cooldown
+        return last is None or now - last > self._cooldown_of(queue, now)
+
+    def _cooldown_of(self, queue: str, now: float) -> float:
+        until = self._hurried_until.get(queue)
+        if until is None:
+            return self._cooldown
+        if now < until:
+            return min(HURRIED_COOLDOWN_SECONDS, self._cooldown)
+        del self._hurried_until[queue]
+        return self._cooldown
 
 
 def available_queues(rows: Iterable[InsertParams]) -> list[str]:

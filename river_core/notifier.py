@@ -3,12 +3,15 @@
 Used by a worker for inserts, control messages and leadership, and by clients that wait for results.
 A lost connection is replaced with back-off; after each one the `on_connect` callbacks run, so that
 state that was missed is read anew.
+
+Who waits for a notification may listen in its own thread meanwhile, which spares it being woken by another.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import math
 import random
 import threading
 import time
@@ -25,6 +28,8 @@ from river_core.service import Service
 
 PING_SECONDS = 2.5
 FIRST_RECONNECT_SECONDS = 0.1
+LENT_SECONDS = 0.5
+"""After so long without a guest the notifier's own thread listens again."""
 GOOD_CONNECTION_SECONDS = 1.0
 """A connection that lived this long is replaced at once; with shorter ones the pauses grow."""
 
@@ -42,6 +47,10 @@ class Notifier(Service):
         self._topics = tuple(topics)
         self._listener: Listener | None = None
         self._lock = threading.Lock()
+        self._hearing = threading.Lock()
+        self._guest: int | None = None
+        self._lent_at = -math.inf
+        self._nudged = False
         self._subscribers: dict[str, list[Callable[[Payload], None]]] = defaultdict(list)
         self.on_connect: list[Callable[[Listener], None]] = []
         """Called with each new connection, in the thread that made it."""
@@ -72,11 +81,64 @@ class Notifier(Service):
         super().start()
 
     def wake(self) -> None:
-        """Make a waiting listener return."""
+        """Make a waiting listener return, and prove that the connection answers."""
+        self._nudged = True
         super().wake()
         listener = self._listener
         if listener is not None:
             listener.wake()
+
+    def hear(self, until: float, awaited: threading.Event) -> bool:
+        """Listen in this thread, in the place of the own one, until `awaited` is set; return whether it is.
+
+        Subscribers are called here meanwhile. False at once where another guest listens or there is no
+        connection; False also where that is lost, and at the monotonic time `until`. Who sets `awaited` from
+        elsewhere calls `interrupt` after that.
+        """
+        listener = self._listener
+        if listener is None or self._guest is not None or not self._take_turn(listener):
+            return False
+        try:
+            while not (awaited.is_set() or self.stopping) and (left := until - time.monotonic()) > 0:
+                for notification in listener.wait(min(left, PING_SECONDS)):
+                    self._deliver(notification)
+            self._lent_at = time.monotonic()
+        except DatabaseError:
+            self.listen_again()  # the own thread will see it too, and connect anew
+        finally:
+            self._guest = None
+            self._hearing.release()
+        return awaited.is_set()
+
+    def _take_turn(self, listener: Listener) -> bool:
+        """Let the own thread leave the connection to this one; return whether it is ours now."""
+        self._lent_at = time.monotonic()
+        if not self._hearing.acquire(blocking=False):
+            listener.wake()
+            if not self._hearing.acquire(timeout=LENT_SECONDS):
+                return False
+        self._guest = threading.get_ident()
+        if listener is self._listener:
+            return True
+        self._guest = None
+        self._hearing.release()
+        return False
+
+    @property
+    def has_guest(self) -> bool:
+        """Whether another thread listens just now in the place of the own one."""
+        return self._guest is not None
+
+    def interrupt(self) -> None:
+        """Let a guest look whether what it waits for is there; nothing where it is the caller itself."""
+        guest, listener = self._guest, self._listener
+        if listener is not None and guest is not None and guest != threading.get_ident():
+            listener.wake()
+
+    def listen_again(self) -> None:
+        """Let the own thread listen at once: others than the guest who leaves wait as well."""
+        self._lent_at = -math.inf
+        super().wake()
 
     def run(self) -> None:
         """Listen until asked to stop, reconnecting with back-off."""
@@ -96,15 +158,23 @@ class Notifier(Service):
         pinged_at = time.monotonic()
         try:
             while listener is not None and not self.stopping:
-                notifications = listener.wait(PING_SECONDS)
-                for notification in notifications:
-                    self._deliver(notification)
-                silent = not notifications or time.monotonic() - pinged_at >= PING_SECONDS
-                if silent and not self.stopping:
+                self._listen_or_rest(listener, max(pinged_at + PING_SECONDS - time.monotonic(), 0.0))
+                is_due = self._nudged or time.monotonic() - pinged_at >= PING_SECONDS
+                if is_due and not self.stopping:
+                    self._nudged = False
                     self._prove(listener)
                     pinged_at = time.monotonic()
         except DatabaseError as error:
             logger.warning("the notification connection was lost: %s", error)
+
+    def _listen_or_rest(self, listener: Listener, seconds: float) -> None:
+        """Listen for up to `seconds`, or leave that to a guest."""
+        if self._guest is not None or time.monotonic() - self._lent_at < LENT_SECONDS:
+            self.wait(min(seconds, LENT_SECONDS))
+            return
+        with self._hearing:
+            for notification in listener.wait(seconds):
+                self._deliver(notification)
 
     def _prove(self, listener: Listener) -> None:
         for callback in self.on_idle:
@@ -130,9 +200,11 @@ class Notifier(Service):
             callback(self._listener)
 
     def _disconnect(self) -> None:
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.wake()
+            with self._hearing:
+                listener.close()
 
     def _deliver(self, notification: Notification) -> None:
         payload = decode_payload(notification)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from river_core.db import notifications
 from river_core.drivers.base import Driver
@@ -52,12 +52,15 @@ class TrailingNotifications:
                 self._thread.start()
         self._held.set()
 
-    def flush(self) -> None:
-        """Announce now, in the calling thread, what is held back."""
+    def flush(self) -> Collection[str]:
+        """Announce now, in the calling thread, what is held back; return which queues that were."""
+        if not self._queues:
+            return ()
         with self._lock:
             queues, self._queues = self._queues, set()
         if queues:
             self._send(sorted(queues))
+        return queues
 
     def _run(self) -> None:
         while True:

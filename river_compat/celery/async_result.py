@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -53,11 +55,15 @@ class AsyncResult(ResultTree, Generic[R]):
         self._before: JobRow | None = None
         self.joined: Any = None
         """Whose transaction the task was sent in, until its row was seen."""
+        self.sent_at = -math.inf
+        """When the row was inserted, by the monotonic clock, if that was here and committed at once."""
 
     def attach(self, row_id: int | None, joined: Any) -> None:
         """Know the row, if it exists yet, and whose transaction it was inserted in, if anybody's."""
         self._row_id = row_id
         self.joined = joined
+        if row_id is not None and joined is None:
+            self.sent_at = time.monotonic()
 
     @property
     def ignored(self) -> bool:
@@ -269,6 +275,5 @@ def restore(
 
 def _with_parts(result: AsyncResult[R], row_id: int | None, ignored: bool) -> AsyncResult[R]:
     result.ignored = ignored
-    if row_id is not None:
-        result.attach(row_id, None)
+    result._row_id = row_id
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +11,13 @@ from typing import Any
 from river_compat.celery.exceptions import TimeoutError  # noqa: A004 - Celery's own
 from river_compat.celery.pending import in_transaction
 from river_compat.runtime import Runtime
-from river_compat.waiting import Look, Watch
+from river_compat.waiting import Look, ResultWaiter, Watch
+
+FEW = 4
+"""Up to so many results a waiter looks at by itself."""
+JUST_NOW_SECONDS = 0.002
+LOOK_LATER_SECONDS = 0.01
+"""After so long a waiter looks all the same at what was sent just now: its end may have been missed."""
 
 
 class _Settled:
@@ -30,7 +37,6 @@ class _Settled:
 
     def take(self) -> list[Any]:
         with self._lock:
-            self.event.clear()
             ended, self._ended = self._ended, []
             error = self._error
         if error is not None:
@@ -58,26 +64,36 @@ def wait_for(
         with waiter.reading():
             runtime.client.flush_notifications()  # before the look: workers begin meanwhile
     hears = waiter.hears
-    watches = [Watch(result, look, _noter(settled, result), interval, not hears) for result in results]
+    heard = settled.event.set if len(results) <= FEW else None
+    watches = [Watch(result, look, _noter(settled, result), interval, not hears, heard) for result in results]
     rows = [result.awaited_row for result in results]
     if hears:
         waiter.watch(watches)
     try:
         missing = {id(result): result for result in results}
-        with waiter.reading():
-            ended = _raising(look(results))
-        _tell(on_ended, _taken(missing, ended))
-        if not missing:
-            return
-        _pause(0.0, deadline)
-        if hears:
-            waiter.look_again(_moved(watches, rows))
-        else:
-            watches = [watch for watch in watches if id(watch.awaited) in missing]
-            waiter.watch(watches)
-        _await(settled, missing, deadline, interval, on_interval, on_ended)
+        if hears and _have_begun_just_now(results) and (timeout is None or timeout > LOOK_LATER_SECONDS):
+            waiter.wait(settled.event, LOOK_LATER_SECONDS, watches)
+        if not settled.event.is_set():
+            with waiter.reading():
+                ended = _raising(look(results))
+            _tell(on_ended, _taken(missing, ended))
+            if not missing:
+                return
+            _pause(0.0, deadline)
+            if hears:
+                waiter.look_again(_moved(watches, rows))
+            else:
+                watches = [watch for watch in watches if id(watch.awaited) in missing]
+                waiter.watch(watches)
+        _await(waiter, watches, settled, missing, deadline, interval, on_interval, on_ended)
     finally:
         waiter.unwatch(watches)
+
+
+def _have_begun_just_now(results: Sequence[Any]) -> bool:
+    """Whether the tasks were sent a moment ago: none has ended yet, and a look would only be in the way."""
+    now = time.monotonic()
+    return all(now - getattr(result, "sent_at", -math.inf) < JUST_NOW_SECONDS for result in results)
 
 
 def _in_open_transactions(results: Sequence[Any]) -> bool:
@@ -117,6 +133,8 @@ def _raising(ended: Any) -> list[Any]:
 
 
 def _await(
+    waiter: ResultWaiter,
+    watches: Sequence[Watch],
     settled: _Settled,
     missing: dict[int, Any],
     deadline: float | None,
@@ -126,7 +144,9 @@ def _await(
 ) -> None:
     while missing:
         pause = _pause(interval if on_interval is not None else None, deadline)
-        settled.event.wait(pause)
+        waiter.wait(settled.event, pause, watches)
+        settled.event.clear()  # what is heard from here on is looked at in the next turn
+        waiter.look_at(watches)
         _tell(on_ended, _taken(missing, settled.take()))
         if on_interval is not None and missing:
             on_interval()

@@ -58,6 +58,7 @@ class Completer(Service):
         self._writing: list[Completion] = []
         self._lost = 0
         self._idle = False
+        self._turn = threading.Lock()
         self._room = threading.Event()
         self._room.set()
 
@@ -70,6 +71,29 @@ class Completer(Service):
         if len(self._waiting) > HOLD_ABOVE:
             self._room.clear()
             self._room.wait()
+
+    def take_turn(self, completion: Completion) -> bool:
+        """Take a completion that the calling thread writes by `write_turn` next, if nothing else is written.
+
+        That spares the way to another thread. Otherwise it is put, and False returned.
+        """
+        if self._idle and self._turn.acquire(blocking=False):
+            self._writing = [completion]
+            return True
+        self.put(completion)
+        return False
+
+    def write_turn(self) -> None:
+        """Write what `take_turn` took, and tell of it. What goes wrong is left to the completer's thread."""
+        batch = self._writing
+        try:
+            self._tell_all(batch, self._writer.write(batch))
+        except Exception as error:  # noqa: BLE001 - the completer's thread says what is wrong
+            logger.debug("the outcome of job %d is written later: %s", batch[0].row.id, error)
+            self.put(batch[0])
+        finally:
+            self._writing = []
+            self._turn.release()
 
     @property
     def backlog(self) -> int:
@@ -102,8 +126,10 @@ class Completer(Service):
                 self._idle = False
                 self._take_refused_again()
                 continue
-            self._turn_or_put_back()
-        self._drain()
+            with self._turn:
+                self._turn_or_put_back()
+        with self._turn:
+            self._drain()
         self._room.set()
         for item in (*self._waiting, *self._refused):
             _settle(item, None)
@@ -167,8 +193,7 @@ class Completer(Service):
                 middle = len(batch) // 2
                 return self._write(batch[:middle]) + self._write(batch[middle:])
             return self._write_rejected(batch[0], error)
-        self._tell(batch, states)
-        _log_late(batch, states)
+        self._tell_all(batch, states)
         return []
 
     def _write_rejected(self, completion: Completion, error: BaseException) -> list[Completion]:
@@ -185,6 +210,10 @@ class Completer(Service):
             return [completion]
         self._tell(instead, states)
         return []
+
+    def _tell_all(self, batch: Sequence[Completion], states: dict[int, JobState]) -> None:
+        self._tell(batch, states)
+        _log_late(batch, states)
 
     def _tell(self, batch: Sequence[Completion], states: dict[int, JobState]) -> None:
         try:

@@ -83,7 +83,7 @@ class Parts:
         config = context.config
         kinds = context.registry.kinds() if config.fetch_only_known_kinds else None
         finished = self.completer.put
-        make_slots = slots_maker(context, self.executor, finished, self._slot_freed, self.loop)
+        make_slots = slots_maker(context, self.executor, self.completer, self._slot_freed, self.loop)
         shared = make_slots("river-job", config.max_workers) if config.max_workers else None
         gate = gate_of(config.companions, self.executor, finished)
 
@@ -100,6 +100,7 @@ class Parts:
                 config.internals.claimed,
                 gate,
                 config.durable_claims,
+                lambda: self.notifier,
             )
 
         return Producers(context.queues, make)

@@ -7,6 +7,7 @@ job falls due, and on a slow poll; two fetches are at least the cool-down apart.
 from __future__ import annotations
 
 import logging
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from river_core.db.work import ANY_ATTEMPTS, Claimed
 from river_core.drivers.base import Driver
 from river_core.errors import ConfigurationError
 from river_core.job import JobRow
+from river_core.notifier import Notifier
 from river_core.plugins import Metric
 from river_core.service import Service
 from river_core.worker.ahead import SPARE_ATTEMPTS, Reservation
@@ -76,12 +78,14 @@ class Producer(Service):
         on_claimed: Callable[[Sequence[JobRow]], None] | None = None,
         gate: Gate | None = None,
         durable: bool = True,
+        notifier: Callable[[], Notifier | None] = lambda: None,
     ) -> None:
         """Claim jobs of `queue`, of `kinds` only where given, while `may_claim` says so.
 
         `emit` are told how long each claim took and how much it brought; `on_claimed` is given the rows
         before the slots are. `gate` decides which of them are to run. Where not `durable`, claims of jobs
-        that may run again are committed without waiting for the disk.
+        that may run again are committed without waiting for the disk. An idle producer listens in the place
+        of `notifier`'s own thread, so that nobody has to wake it.
         """
         super().__init__(f"river-producer-{queue}")
         self.queue = queue
@@ -98,10 +102,29 @@ class Producer(Service):
         self._on_claimed = on_claimed
         self._gate = gate
         self._durable = durable
+        self._notifier = notifier
+        self._listens = False
         self._wants_slots = False
         self._next_fetch = 0.0
         self._ahead_now = False
         self._found_all = False
+
+    def wake(self) -> None:
+        """Let the loop take its next turn now."""
+        super().wake()
+        notifier = self._notifier() if self._listens else None
+        if notifier is not None:
+            notifier.interrupt()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Sleep as `Service.wait` does, and listen meanwhile if nobody else does."""
+        until = math.inf if seconds is None else time.monotonic() + seconds
+        notifier = self._notifier()
+        if notifier is not None and not (self.stopping or self._awake.is_set()):
+            self._listens = True
+            notifier.hear(until, self._awake)
+            self._listens = False
+        return super().wait(None if seconds is None else max(until - time.monotonic(), 0.0))
 
     def slot_freed(self) -> None:
         """Fetch again if the last fetch took all that was free; called by slots."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.job import JobRow
@@ -34,6 +34,18 @@ THREADS_FOR_COROUTINES = 2
 logger = logging.getLogger(__name__)
 
 
+class Turns(Protocol):
+    """Lets a thread write an outcome itself, in two steps: see the completer."""
+
+    def take_turn(self, completion: Completion) -> bool:
+        """Take a completion; return whether the caller is to write it."""
+        ...
+
+    def write_turn(self) -> None:
+        """Write what was taken."""
+        ...
+
+
 class ThreadSlots(JobsHere):
     """Up to `size` jobs that run, of one queue or of all: in threads, coroutines on the event loop."""
 
@@ -49,14 +61,19 @@ class ThreadSlots(JobsHere):
         *,
         claim_ahead: bool = False,
         stuck: StuckJobs | None = None,
+        turns: Turns | None = None,
     ) -> None:
-        """Run jobs by `executor`, coroutines on `loop`; hand completions to `finished`, then say `freed`."""
+        """Run jobs by `executor`, coroutines on `loop`; hand completions to `finished`, then say `freed`.
+
+        By `turns` the end of a job beside which there is no other is written in its own thread.
+        """
         super().__init__()
         self.name = name
         self.size = size
         self._executor = executor
         self._client = client
         self._finished = finished
+        self._turns = turns
         self._freed = freed
         self._loop = loop
         self._threadless = 0
@@ -211,24 +228,40 @@ class ThreadSlots(JobsHere):
     def _finish(self, running: RunningJob, completion: Completion | None, started: float) -> None:
         if self._ahead is not None:
             self._ahead.ran(time.perf_counter() - started)
-        if completion is not None and not running.given_back:
-            self._write(running.job, completion)
-        self._leave(running)
+        if completion is None or running.given_back:
+            self._leave(running)
+        else:
+            self._write_and_leave(running, completion)
 
-    def _write(self, job: Job, completion: Completion) -> None:
+    def _write_and_leave(self, running: RunningJob, completion: Completion) -> None:
         """Hand the completion over; wait for its write only where somebody wants to hear of it."""
-        receipt = self._put(job, completion)
+        job = running.job
+        receipt = self._receipt(job)
+        if receipt is not None:
+            completion = replace(completion, receipt=receipt)
+        is_mine = self._put(completion)
+        if receipt is None:
+            self._leave(running)
+        if is_mine:
+            self._write_turn()
         if receipt is not None:
             call_after_write(job, receipt.wait())
+            self._leave(running)
 
-    def _put(self, job: Job, completion: Completion) -> WriteReceipt | None:
-        """Hand the completion over; return what tells of its write where somebody wants to hear of it."""
-        if job.powers is None or not job.powers.after_write:
-            self._finished(completion)
-            return None
-        receipt = WriteReceipt()
-        self._finished(replace(completion, receipt=receipt))
-        return receipt
+    def _receipt(self, job: Job) -> WriteReceipt | None:
+        """Return what tells of the write of an outcome, where somebody wants to hear of it."""
+        return WriteReceipt() if job.powers is not None and job.powers.after_write else None
+
+    def _put(self, completion: Completion) -> bool:
+        """Hand a completion over; return whether it is to be written here, by `_write_turn`."""
+        if self._turns is not None and len(self._running) == 1:
+            return self._turns.take_turn(completion)
+        self._finished(completion)
+        return False
+
+    def _write_turn(self) -> None:
+        if self._turns is not None:
+            self._turns.write_turn()
 
     def _fail(self, running: RunningJob, error: BaseException) -> None:
         """End the attempt of a job whose outcome could not be decided."""
@@ -336,7 +369,8 @@ class ThreadSlots(JobsHere):
         """
         job = Job(running.job.row, self._client)
         completion = self._executor.interrupted(job) if loss is None else self._executor.lost(job, loss)
-        receipt = self._put(job, completion)
+        receipt = self._receipt(job)
+        self._finished(completion if receipt is None else replace(completion, receipt=receipt))
         if receipt is not None:
             self._loop.beside(lambda: call_after_write(job, receipt.wait()))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import cast
 
 import pytest
 
@@ -343,3 +344,42 @@ def test_a_refused_outcome_is_not_tried_again_with_each_batch(driver: Driver) ->
             completer.put(done(job))
             wait_for(lambda number=number: states(driver)["completed"] >= number, "the next outcome")
     assert watched.names["job_set_completed_if_running_many"] < 2 * len(others)
+
+
+def test_an_outcome_that_comes_alone_is_written_where_it_came(driver: Driver) -> None:
+    """Only while nothing else is written, so batches still grow with the load."""
+    first, second = claimed(driver, 2)
+    with completing(driver, []) as completer:
+        wait_for(lambda: completer.take_turn(done(first)), "a completer that has nothing to do")
+        assert completer.ids() == [first.id]
+        assert not completer.take_turn(done(second))
+        assert states(driver) == {"running": 2}
+        completer.write_turn()
+        assert row(driver, first.id).state is JobState.COMPLETED
+        wait_for(lambda: row(driver, second.id).state is JobState.COMPLETED, "the other one")
+        assert completer.ids() == []
+
+
+def test_what_cannot_be_written_where_it_came_is_written_by_the_completer(driver: Driver) -> None:
+    """It knows how to wait for an outage to end, and what to do with what is refused."""
+    watched = Watched(driver)
+    first, second = claimed(driver, 2)
+    with completing(cast(Driver, watched), []) as completer:
+        wait_for(lambda: completer.take_turn(done(first)), "a completer that has nothing to do")
+        watched.failures = 1
+        completer.write_turn()
+        wait_for(lambda: row(driver, first.id).state is JobState.COMPLETED, "the second try")
+        wait_for(lambda: completer.take_turn(done(second, broken=float("nan"))), "the next turn")
+        completer.write_turn()
+        wait_for(lambda: row(driver, second.id).state is not JobState.RUNNING, "the failure")
+
+
+def test_completing_one_row_needs_no_plan_of_its_own(postgres_driver: Driver) -> None:
+    """To plan takes longer than to complete a row, so a plan is made once for a connection."""
+    with postgres_driver.connect() as connection:
+        sql = postgres_driver.sql
+        for job in claimed(postgres_driver, 20):
+            change = AttemptChange(job.id, job.attempt, done(job).change)
+            connection.fetch(work.job_set_completed_if_running_many(sql, CLIENT, [change]))
+        counts = "SELECT generic_plans FROM pg_prepared_statements WHERE statement LIKE '%unnest%metadata%'"
+        assert connection.fetch(Statement("plans", counts, {}))[0][0] > 5

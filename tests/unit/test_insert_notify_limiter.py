@@ -63,3 +63,18 @@ def test_only_available_jobs_count() -> None:
     """Others cannot be worked yet."""
     jobs = [InsertParams("some_kind", "{}", queue=state.value, state=state) for state in JobState]
     assert available_queues(jobs) == ["available"]
+
+
+def test_for_those_who_wait_nearly_everything_passes_for_a_second() -> None:
+    """At most one in a millisecond, of that queue alone; then the cool-down counts again."""
+    clock = Clock()
+    limiter = InsertNotifyLimiter(cooldown=0.5, monotonic=clock)
+    limiter.allowed(rows("a", "b"))
+    limiter.hurry(["a"])
+    assert limiter.allowed(rows("a")) == []
+    clock.now = 100.002
+    assert limiter.allowed(rows("a", "b")) == ["a"]
+    clock.now = 101.1
+    assert limiter.allowed(rows("a")) == ["a"]
+    clock.now = 101.2
+    assert limiter.allowed(rows("a")) == []

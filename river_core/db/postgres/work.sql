@@ -107,6 +107,8 @@ END;
 -- name: job_set_completed_if_running_many
 -- Completes running attempts; the four parameters are arrays with one element an attempt. It is what the next
 -- statement does for mere successes, at two thirds of its price; rows that do not run any more are left to that.
+-- Inside of SELECT the planner does not see how long they are, so it does not plan anew for each execution, which
+-- takes longer than to complete one row.
 WITH updated AS (
     UPDATE /* TEMPLATE: schema */river_job
     SET state = 'completed',
@@ -116,10 +118,10 @@ WITH updated AS (
             ELSE river_job.metadata || outcome.metadata
         END
     FROM unnest(
-        @ids::text::bigint[],
-        @attempts::text::int[],
-        @finalized_at::text::timestamptz[],
-        @metadata::text::jsonb[]
+        (SELECT @ids::text::bigint[]),
+        (SELECT @attempts::text::int[]),
+        (SELECT @finalized_at::text::timestamptz[]),
+        (SELECT @metadata::text::jsonb[])
     ) AS outcome (id, attempt, finalized_at, metadata)
     WHERE river_job.id = ANY (ARRAY[outcome.id])
       AND /* INCLUDE: job_is_attempt */

@@ -1,6 +1,6 @@
 """A child process: runs the jobs it is sent, one at a time, in its main thread.
 
-A second thread, the ChildListener, hears the worker meanwhile.
+The ChildListener hears the worker, in a second thread while a job runs.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Child:
         self._memory = MemoryBound(self._config.max_memory_per_child)
         self._listener.start()
         self._send(wire.frame((wire.READY,)))
-        while (sent := self._listener.inbox.get()) is not None:
+        while (sent := self._listener.next_job()) is not None:
             self._take(sent)
         if self._config.child_stopping is not None:
             self._config.child_stopping(number)

@@ -1,6 +1,7 @@
-"""The second thread of a child process: it listens to the worker, also while a job runs in the main thread.
+"""What a child process hears from its worker: jobs, and what is wanted of the one that runs.
 
-It takes jobs in, passes on what the worker wants of the one that runs, and looks at that one's time limits.
+The main thread reads for itself while it waits, so that nobody has to wake it. While it runs a job a second
+thread listens, which looks at the job's time limits, too.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import os
 import signal
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
-from threading import Event, Thread
+from threading import Lock, Thread
 from typing import Any
 
 from river_core import clock
@@ -44,15 +45,16 @@ class ChildListener:
 
         `told` is called with what the worker tells its children.
         """
-        self.inbox: SimpleQueue[Sent | None] = SimpleQueue()
-        """The jobs that came, and None once the worker says that there are no more."""
+        self._inbox: deque[Sent] = deque()
+        self._frames = wire.Frames()
+        self._reading = Lock()
+        self._over = False
         self._connection = connection
         self._running = running
         self._told = told
         self._wake, self._woken = os.pipe()
         self._look_at = 0.0
         self._written: dict[int, JobState | None] = {}
-        self._was_written = Event()
 
     def start(self) -> None:
         """Begin to listen."""
@@ -64,18 +66,32 @@ class ChildListener:
             self._look_at = when
             os.write(self._woken, b".")
 
+    def next_job(self) -> Sent | None:
+        """Wait for the next job; None once the worker says that there are no more."""
+        while not (self._inbox or self._over):
+            self._read_unless(lambda: self._inbox or self._over)
+        return self._inbox.popleft() if self._inbox else None
+
     def wait_written(self, number: int) -> JobState | None:
         """Wait until the worker says that a job's end is written, and return the row's state."""
         while number not in self._written:
-            self._was_written.wait()
-            self._was_written.clear()
+            self._read_unless(lambda: number in self._written)
         return self._written.pop(number)
+
+    def _read_unless(self, is_there: Callable[[], object]) -> None:
+        """Wait for what the worker sends and take it in, unless the second thread has read it just now."""
+        with self._reading:
+            if not is_there():
+                self._take_in()
+
+    def _take_in(self) -> None:
+        for message in self._frames.feed(self._read()):
+            self._hear(message)
 
     # -- the thread
 
     def _listen(self) -> None:
-        frames = wire.Frames()
-        while True:
+        while not self._over:
             self._look_at = math.inf  # what is set from here on wakes this thread
             self._look_at = self._next_look()
             seconds = max(self._look_at - time.monotonic(), 0.0)
@@ -83,12 +99,19 @@ class ChildListener:
             if self._wake in ready:
                 os.read(self._wake, 4096)
             if self._connection.fileno() in ready:
-                for message in frames.feed(self._read()):
-                    if message[0] == wire.END:
-                        self.inbox.put(None)
-                        return
-                    self._hear(message)
+                self._read_for_main()
             self._expire()
+
+    def _read_for_main(self) -> None:
+        """Take in what there is to read, or wait until the main thread, which waits for it, has done so."""
+        if not self._reading.acquire(blocking=False):
+            with self._reading:
+                return
+        try:
+            if wait_readable([self._connection.fileno()], 0):
+                self._take_in()
+        finally:
+            self._reading.release()
 
     def _next_look(self) -> float:
         far = time.monotonic() + FAR
@@ -108,17 +131,17 @@ class ChildListener:
         match message:
             case (wire.JOBS, jobs, zero):
                 clock.follow(zero)
-                for sent in jobs:
-                    self.inbox.put(sent)
+                self._inbox.extend(jobs)
             case (wire.STOP, number, cause):
                 self._stop(number, wire.CAUSES[cause], raised=False)
             case (wire.INTERRUPT,):
                 self._stop(None, JobInterruptedError, raised=True)
             case (wire.WRITTEN, number, state):
                 self._written[number] = JobState(state) if state is not None else None
-                self._was_written.set()
             case (wire.TELL, told):
                 self._be_told(told)
+            case (wire.END,):
+                self._over = True
 
     def _be_told(self, told: Any) -> None:
         if self._told is None:

@@ -19,7 +19,7 @@ from river_core.worker.processes.config import ProcessConfig
 from river_core.worker.processes.keeper import END_SECONDS, Keeper
 from river_core.worker.processes.starting import Starter
 from river_core.worker.running_job import RunningJob
-from river_core.worker.slots import ThreadSlots
+from river_core.worker.slots import ThreadSlots, Turns
 
 GIVE_BACK_SECONDS = 3.0
 LOOK_SECONDS = 0.005
@@ -43,9 +43,12 @@ class ProcessSlots(ThreadSlots):
         config: ProcessConfig,
         *,
         claim_ahead: bool = False,
+        turns: Turns | None = None,
     ) -> None:
         """Run jobs in children that `stage` forks; the rest is as for threads."""
-        super().__init__(name, size, executor, client, finished, freed, loop, claim_ahead=claim_ahead)
+        super().__init__(
+            name, size, executor, client, finished, freed, loop, claim_ahead=claim_ahead, turns=turns
+        )
         self.closing = False
         self.told: dict[str, Any] = {}
         self._stage = stage
@@ -177,16 +180,17 @@ class ProcessSlots(ThreadSlots):
         if running.given_back:
             if completion.receipt is not None:
                 completion.receipt.settle(None)
-        else:
-            self._finished(completion)
+        elif self._put(completion):
+            self._write_turn()
 
     def ended(self, running: RunningJob, completion: Completion | None, seconds: float) -> None:
         """Take the end of a job, after a run of so many seconds."""
         if self._ahead is not None:
             self._ahead.ran(seconds)
-        if completion is not None and not running.given_back:
-            self._finished(completion)
+        is_mine = completion is not None and not running.given_back and self._put(completion)
         self._leave(running)
+        if is_mine:
+            self._write_turn()
 
     def lost(self, running: RunningJob, loss: Loss | None) -> None:
         """Take the loss of a job's child: the task says what that means, for a stop the row is given back."""

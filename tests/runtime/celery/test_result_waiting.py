@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -253,3 +254,54 @@ def test_drain_runs_what_was_sent_without_a_worker(app: Celery) -> None:
     clock.advance(1300)
     assert len(drain(app, clock=clock)) == 2
     assert result.get(timeout=0) == "at last"
+
+
+def test_who_waits_alone_listens_and_reads_in_its_own_thread(
+    app: Celery, working: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody has to wake it, and it does not look for what cannot be there yet."""
+    echo = app.task(lambda x: x, name="echo", shared=False)
+    looks: list[str] = []
+    look = type(app.backend).look
+
+    def noted(backend: Any, results: Any) -> Any:
+        looks.append(threading.current_thread().name)
+        return look(backend, results)
+
+    with working():
+        assert echo.delay(0).get(timeout=TIMEOUT) == 0
+        wait_for(lambda: app.runtime.waiter.hears, "the listening connection")
+        monkeypatch.setattr(type(app.backend), "look", noted)
+        for number in range(20):
+            assert echo.delay(number).get(timeout=TIMEOUT) == number
+    assert set(looks) == {threading.current_thread().name}
+    assert len(looks) < 2 * 20
+
+
+def test_the_end_of_what_was_sent_just_now_may_be_missed(app: Celery, working: Working) -> None:
+    """It is looked for after a moment all the same, and then found."""
+    echo = app.task(lambda x: x, name="echo", shared=False)
+    with working():
+        assert echo.delay(0).get(timeout=TIMEOUT) == 0
+        result = echo.delay(1)
+        wait_for(lambda: app.AsyncResult(result.id).ready(), "the end")
+        result.sent_at = time.monotonic()
+        assert result.get(timeout=TIMEOUT) == 1
+
+
+def test_others_who_wait_are_told_when_the_one_who_listened_has_gone(app: Celery, working: Working) -> None:
+    """Threads wait in turns and at the same time; each hears of its own."""
+    echo = app.task(lambda x: x, name="echo", shared=False)
+    found: list[int] = []
+
+    def call(number: int) -> None:
+        for part in range(10):
+            found.append(echo.delay(10 * number + part).get(timeout=TIMEOUT))
+
+    with working():
+        threads = [threading.Thread(target=call, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(TIMEOUT)
+    assert sorted(found) == list(range(40))
