@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -32,7 +32,7 @@ from river_compat.cli.invocation import Invocation, takes_invocation
 from river_compat.cli.notices import say_notices
 from river_compat.cli.process_options import NamedBy, process_options
 from river_compat.cli.worker_log import WorkerJsonFormatter
-from river_core import run_worker
+from river_core import Worker, run_worker
 
 Command = Callable[..., Any]
 
@@ -157,15 +157,7 @@ def worker(
     life.set_up(built.config.processes is not None)
     terminal = sys.stdout
     with redirected_output(app):
-        leave_imports_to_stay()
-        built.prepare()
-        place = place_of_application(app)
-        check_schema(built.driver, place)
-        if purge:
-            click.echo(f"deleted waiting tasks: {TaskConsumer(app).purge()}", file=terminal)
-        say_notices(app)
-        if invocation.verbosity >= 0:
-            click.echo(banner(app, built, place), file=terminal)
+        get_ready(app, built, purge, invocation.verbosity >= 0, terminal)
         try:
             with named_by(life.hostname), beside_beat(app):
                 return run_worker(
@@ -177,6 +169,19 @@ def worker(
                 )
         finally:
             app.close()
+
+
+def get_ready(app: Celery, built: Worker, purge: bool, shows_banner: bool, terminal: TextIO) -> None:
+    """Fork what forks the children, before anything connects, look at the schema, and say what is worked."""
+    leave_imports_to_stay()
+    built.prepare()
+    place = place_of_application(app)
+    check_schema(built.driver, place)
+    if purge:
+        click.echo(f"deleted waiting tasks: {TaskConsumer(app).purge()}", file=terminal)
+    say_notices(app)
+    if shows_banner:
+        click.echo(banner(app, built, place), file=terminal)
 
 
 def leave_imports_to_stay() -> None:

@@ -115,13 +115,7 @@ class WorkerConfig:
             )
         if self.id is not None:
             marked_id(self.id, POLL_ONLY)
-        if self.job_timeout is not None and self.job_timeout < 0:
-            raise ConfigurationError(
-                f"job_timeout must be 0 or more seconds, or None or -1 for no limit, not {self.job_timeout}"
-            )
-        if self.rescue_stuck_jobs_after < (self.job_timeout or 0):
-            raise ConfigurationError("rescue_stuck_jobs_after must not be shorter than job_timeout")
-        self._check_refresh()
+        self._check_job_times()
         if self.main_thread and self.processes is not None:
             raise ConfigurationError("jobs run in the main thread or in processes, not in both")
         if self.job_stuck_threshold < 0:
@@ -149,7 +143,13 @@ class WorkerConfig:
             refresh = min(REFRESH_AFTER_SECONDS, self.rescue_stuck_jobs_after / 3)
             object.__setattr__(self, "refresh_attempts_after", refresh)
 
-    def _check_refresh(self) -> None:
+    def _check_job_times(self) -> None:
+        if self.job_timeout is not None and self.job_timeout < 0:
+            raise ConfigurationError(
+                f"job_timeout must be 0 or more seconds, or None or -1 for no limit, not {self.job_timeout}"
+            )
+        if self.rescue_stuck_jobs_after < (self.job_timeout or 0):
+            raise ConfigurationError("rescue_stuck_jobs_after must not be shorter than job_timeout")
         longest = self.rescue_stuck_jobs_after / 2
         if not 0 < self.refresh_attempts_after <= longest:
             raise ConfigurationError(

@@ -142,28 +142,9 @@ class Worker(QueueCalls):
         if self.started:
             return
         self.prepare()
-        database_clock = DatabaseClock(self.driver) if isinstance(self.config.clock, SystemClock) else None
-        with self.driver.connect() as connection:
-            if database_clock is None:
-                connection.fetch(work.ping(self.driver.sql))
-            else:
-                database_clock.follow_on(connection)
+        database_clock = self._connect()
         self.interrupted = False
-        parts = Parts(
-            Context(
-                self.driver,
-                self.registry,
-                self._effective_config(),
-                self.client,
-                self.limiter,
-                self.events,
-                self._written,
-                self.periodic_jobs,
-                self._queues.copy(),
-                self._stage,
-                database_clock,
-            )
-        )
+        parts = Parts(self._context(database_clock))
         try:
             parts.start()
         except BaseException:
@@ -172,6 +153,31 @@ class Worker(QueueCalls):
             raise
         self._parts = parts
         logger.info("worker %s works %s", self.id, ", ".join(self._queues) or "no queue")
+
+    def _connect(self) -> DatabaseClock | None:
+        """See that the database is there; return what follows its clock, unless a test set one."""
+        database_clock = DatabaseClock(self.driver) if isinstance(self.config.clock, SystemClock) else None
+        with self.driver.connect() as connection:
+            if database_clock is None:
+                connection.fetch(work.ping(self.driver.sql))
+            else:
+                database_clock.follow_on(connection)
+        return database_clock
+
+    def _context(self, database_clock: DatabaseClock | None) -> Context:
+        return Context(
+            self.driver,
+            self.registry,
+            self._effective_config(),
+            self.client,
+            self.limiter,
+            self.events,
+            self._written,
+            self.periodic_jobs,
+            self._queues.copy(),
+            self._stage,
+            database_clock,
+        )
 
     def _effective_config(self) -> WorkerConfig:
         """Poll where the server cannot notify, whatever was configured; it is known once connected to."""

@@ -78,25 +78,10 @@ class MaintenanceServices:
         self.scheduler = Scheduler(
             driver, allow=allow, interval=config.scheduler_interval or scheduler.INTERVAL_SECONDS, clock=clock
         )
-        self.rescuer = Rescuer(
-            driver,
-            registry,
-            rescue_after=config.rescue_after,
-            job_timeout=config.job_timeout,
-            unknown_kinds=config.rescue_unknown_kinds,
-            policy=config.retry_policy,
-            interval=config.rescuer_interval or rescuer.INTERVAL_SECONDS,
-            clock=clock,
-        )
+        self.rescuer = _rescuer(driver, registry, config, clock)
         self.job_cleaner = JobCleaner(driver, config.retention, timeout=config.cleaner_timeout, clock=clock)
         self.queue_cleaner = QueueCleaner(driver, clock=clock)
-        self.reindexer = Reindexer(
-            driver,
-            index_names=config.reindexer_index_names,
-            schedule=config.reindexer_schedule,
-            timeout=config.reindexer_timeout,
-            clock=clock,
-        )
+        self.reindexer = _reindexer(driver, config, clock)
         self.periodic = PeriodicEnqueuer(driver, periodic_jobs or PeriodicJobs(), client, clock=clock)
         self.services: tuple[Service, ...] = (
             self.scheduler,
@@ -106,11 +91,8 @@ class MaintenanceServices:
             self.reindexer,
             self.periodic,
             *(CustomService(service, client, driver, clock) for service in config.custom),
+            _of_dialect(driver, clock),
         )
-        if driver.sql.dialect is Dialect.SQLITE:
-            self.services = (*self.services, NotificationCleaner(driver, clock=clock))
-        else:
-            self.services = (*self.services, SnapshotWatch(driver))
         for service in self.services:
             if not config.staggered and isinstance(service, LeaderService):
                 service.start_stagger = 0.0
@@ -146,3 +128,32 @@ class MaintenanceServices:
         if self.reindexer.cleaning:
             ended.append(self.reindexer.join(CLEANUP_SECONDS))
         return all(ended)
+
+
+def _rescuer(driver: Driver, registry: Registry, config: MaintenanceConfig, clock: Clock) -> Rescuer:
+    return Rescuer(
+        driver,
+        registry,
+        rescue_after=config.rescue_after,
+        job_timeout=config.job_timeout,
+        unknown_kinds=config.rescue_unknown_kinds,
+        policy=config.retry_policy,
+        interval=config.rescuer_interval or rescuer.INTERVAL_SECONDS,
+        clock=clock,
+    )
+
+
+def _reindexer(driver: Driver, config: MaintenanceConfig, clock: Clock) -> Reindexer:
+    return Reindexer(
+        driver,
+        index_names=config.reindexer_index_names,
+        schedule=config.reindexer_schedule,
+        timeout=config.reindexer_timeout,
+        clock=clock,
+    )
+
+
+def _of_dialect(driver: Driver, clock: Clock) -> Service:
+    if driver.sql.dialect is Dialect.SQLITE:
+        return NotificationCleaner(driver, clock=clock)
+    return SnapshotWatch(driver)
