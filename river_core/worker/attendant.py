@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 import time
 from collections.abc import Callable, Iterable
 
@@ -51,6 +52,8 @@ class Attendant(Service):
         self._look = look
         self._database_clock = database_clock
         self._next_poll = 0.0
+        self._heard = 0
+        self._settings = threading.Lock()
         self._overtime: tuple[float, Callable[[], object]] | None = None
         self._next_report = time.monotonic() + QUEUE_REPORT_SECONDS
 
@@ -85,8 +88,7 @@ class Attendant(Service):
             if producer is not None and isinstance(payload.get("job_id"), int):
                 self._cancel(payload["job_id"], [producer.slots])
         elif action in ("pause", "resume") and isinstance(queue, str):
-            for name in list(self._producers) if queue == queues.ALL_QUEUES else (queue,):
-                self._set_paused(name, action == "pause")
+            self._hear_paused(queue, action == "pause")
         elif action == "metadata_changed":
             self.poll_now()  # the row has it exactly, and also when it was too long for the message
 
@@ -120,14 +122,25 @@ class Attendant(Service):
             for row in connection.fetch(work.job_get_cancelled_many(self._driver.sql, ids)):
                 self._cancel(row[0], self._producers.slots)
 
+    def _hear_paused(self, queue: str, paused: bool) -> None:
+        with self._settings:
+            self._heard += 1
+            for name in list(self._producers) if queue == queues.ALL_QUEUES else (queue,):
+                self._set_paused(name, paused)
+
     def _poll_queues(self) -> None:
+        heard = self._heard
         with self._driver.connect() as connection:
             rows = connection.fetch(queues.queue_list(self._driver.sql, MAX_QUEUES))
-        for row in rows:
-            queue = queues.decode_queue(row)
-            self._set_paused(queue.name, queue.paused_at is not None, queue)
-            if (producer := self._producers.get(queue.name)) is not None:
-                producer.metadata = queue.encoded_metadata
+        with self._settings:
+            if heard != self._heard:
+                self.poll_now()  # what was read may be older than what was heard meanwhile
+                return
+            for row in rows:
+                queue = queues.decode_queue(row)
+                self._set_paused(queue.name, queue.paused_at is not None, queue)
+                if (producer := self._producers.get(queue.name)) is not None:
+                    producer.metadata = queue.encoded_metadata
 
     def _set_paused(self, name: str, paused: bool, queue: QueueRow | None = None) -> None:
         producer = self._producers.get(name)

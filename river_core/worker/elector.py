@@ -109,6 +109,7 @@ class Elector(Service):
         action, leader_id = payload.get("action"), payload.get("leader_id")
         if action == ACTION_RESIGNED and leader_id != self._client_id:
             self._resigned_heard = True
+            self._resign_requested = False  # whoever resigned was the leader that was asked
         elif action == ACTION_REQUEST_RESIGN:
             self._resign_requested = True
         else:
@@ -117,14 +118,24 @@ class Elector(Service):
 
     def run_once(self) -> float:
         """Bid, renew or step down; return the seconds until the next look."""
-        resign_requested, self._resign_requested = self._resign_requested, False
         if self._term is None:
+            self._resign_requested = False
             return self._follow()
-        if resign_requested:
+        if self._resign_requested and self._is_meant():
             self._step_down(resign=True)
             self._no_bid_before = self._monotonic() + self._timing.interval
             return self._timing.interval
         return self._renew(self._term)
+
+    def _is_meant(self) -> bool:
+        """Tell whether a request to resign is for this leader, not for the one before.
+
+        A request may be heard late, by a client that the resignation has made the leader: then word of that
+        resignation follows at once.
+        """
+        self.pause(self._timing.resigned_jitter)
+        meant, self._resign_requested = self._resign_requested, False
+        return meant
 
     # -- follower
 

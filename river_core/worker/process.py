@@ -163,8 +163,8 @@ class _Supervisor:
         while not self._signals.stops:
             if self._signals.quiet and not quiet:
                 quiet = True
-                logger.info("claiming no more jobs; waiting for TERM")
                 self._worker.request_stop()
+                logger.info("claiming no more jobs; waiting for TERM")
             if dead := self._worker.dead_parts(quiet):
                 logger.critical("%s ended by itself; the worker stops", ", ".join(dead))
                 return False
@@ -174,8 +174,8 @@ class _Supervisor:
     def _drain(self) -> bool:
         """Let running jobs finish until the time is over or another signal comes; return whether they did."""
         worker, timeout = self._worker, self._stop_timeout
-        logger.info("stopping: jobs that may finish: %d; a second signal interrupts them", worker.active)
         worker.request_stop()
+        logger.info("stopping: jobs that may finish: %d; a second signal interrupts them", worker.active)
         self._tell_stopping()
         until = None if timeout is None else time.monotonic() + timeout
         while self._signals.stops < COLD and (until is None or time.monotonic() < until):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,11 +14,12 @@ import pytest
 
 from river_core import Client
 from river_core.db import notifications, work
-from river_core.db.statement import Dialect
+from river_core.db.statement import Dialect, Statement
 from river_core.drivers import open_driver
-from river_core.drivers.base import Driver
+from river_core.drivers.base import Driver, Row
 from river_core.job import JobRow, JobState
 from river_core.task import Job, Registry, Task
+from river_core.worker.attendant import Attendant
 from tests.conformance.listening import send
 from tests.runtime.stored import NOW, put, read, run, states
 from tests.runtime.test_completer import Watched
@@ -261,8 +262,54 @@ def test_a_pause_waits_for_workers_that_start_later(driver: Driver) -> None:
         assert job_of(next_event(events)) == job.id
 
 
-def test_extra_spaces_and_strange_messages(driver: Driver) -> None:
+class HeldSettings(Watched):
+    """Keeps the next answer about the queues back until something else has happened."""
+
+    def __init__(self, inner: Driver) -> None:
+        super().__init__(inner)
+        self.wanted = False
+        self.read = threading.Event()
+        self.release = threading.Event()
+
+    @contextmanager
+    def connect(self) -> Iterator[Any]:
+        """Lend a connection whose answer about the queues may be late."""
+        with super().connect() as connection:
+            fetch = connection.fetch
+
+            def fetch_late(statement: Statement) -> list[Row]:
+                rows = fetch(statement)
+                if statement.name == "queue_list" and self.wanted:
+                    self.wanted = False
+                    self.read.set()
+                    assert self.release.wait(DEADLINE)
+                return rows
+
+            connection.fetch = fetch_late  # type: ignore[method-assign] # of this loan alone
+            yield connection
+
+
+def test_a_pause_that_is_heard_while_the_settings_are_read_stays(driver: Driver) -> None:
+    """Checklist 64. What was read before it is older: it resumes nothing."""
+    held = HeldSettings(driver)
+    with running(held, registry(quick=lambda job: None), fetch_poll_interval=NEVER) as worker:  # type: ignore[arg-type] # wraps one
+        events = worker.events.subscribe()
+        held.wanted = True
+        worker._parts.attendant.poll_now()  # type: ignore[union-attr] # it has started
+        assert held.read.wait(DEADLINE)
+        Client(driver).queue_pause("default")
+        assert next_event(events).kind == "queue_paused"
+        before = held.names["queue_list"]
+        held.release.set()
+        wait_for(lambda: held.names["queue_list"] > before, "the next look")
+        Client(driver).queue_resume("default")
+        assert next_event(events).kind == "queue_resumed"
+    assert [event.kind for event in events] == []
+
+
+def test_extra_spaces_and_strange_messages(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checklist 52, 53. Postgres' own JSON has spaces; what nobody knows is passed over."""
+    monkeypatch.setattr(Attendant, "_poll_queues", lambda self: None)  # no row says what is only told here
     control, inserts = notifications.TOPIC_CONTROL, notifications.TOPIC_INSERT
     began, stopped = threading.Event(), threading.Event()
 

@@ -27,7 +27,7 @@ from river_core.worker.maintenance.group import MaintenanceServices
 from tests.runtime.stored import FixedClock, Steady, run
 from tests.runtime.workers import insert, next_event, registry, row, running, wait_for
 
-QUICK = ElectionTiming(interval=0.2, ttl=2.0, safety=0.5, bid_jitter=0.05)
+QUICK = ElectionTiming(interval=0.2, ttl=60.0, safety=0.5, bid_jitter=0.05)
 RIVER = ElectionTiming()
 
 
@@ -78,7 +78,7 @@ def leader(driver: Driver) -> str | None:
 
 
 def heard(driver: Driver, listener: Any) -> list[dict[str, Any]]:
-    return [json.loads(notification.payload) for notification in listener.wait(10)]
+    return [json.loads(notification.payload) for notification in listener.wait(60)]
 
 
 def test_the_first_bid_wins_and_the_second_does_not(driver: Driver) -> None:
@@ -235,6 +235,19 @@ def test_a_request_to_resign_moves_leadership_on(driver: Driver) -> None:
     assert leader(driver) == "two"
 
 
+def test_a_request_that_the_leader_before_has_obeyed_is_not_obeyed_again(driver: Driver) -> None:
+    """The next leader may hear of both, request and resignation, when it leads already. Checklist 130."""
+    first, second = Candidate(driver, "one"), Candidate(driver, "two")
+    first.elector.run_once()
+    first.elector.hear({"action": "request_resign"})
+    first.elector.run_once()
+    second.elector.run_once()
+    for payload in ({"action": "request_resign"}, {"action": "resigned", "leader_id": "one"}):
+        second.elector.hear(payload)
+    second.elector.run_once()
+    assert (leader(driver), second.calls) == ("two", ["elected"])
+
+
 def test_messages_for_others_are_ignored(driver: Driver) -> None:
     """Its own resignation and unknown actions wake nothing."""
     candidate = Candidate(driver, "one")
@@ -334,9 +347,8 @@ def test_a_leader_promotes_a_past_time_at_once(driver: Driver) -> None:
     pending = insert(driver, "quick", pending=True, scheduled_at=past)
     scheduled = insert(driver, "quick", scheduled_at=past)
     assert scheduled.state is JobState.SCHEDULED
-    with running(driver, registry(quick=lambda job: None)) as worker:
-        events = worker.events.subscribe()
-        done = next_event(events).job
-    assert done is not None
-    assert done.id == scheduled.id
+    ran: list[int] = []
+    with running(driver, registry(quick=lambda job: ran.append(job.row.id))):
+        wait_for(lambda: row(driver, scheduled.id).finalized_at, "the end of the scheduled job")
+    assert ran == [scheduled.id]
     assert row(driver, pending.id) == pending

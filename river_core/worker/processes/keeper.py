@@ -81,6 +81,7 @@ class Keeper:
         self._max_jobs = max_jobs
         self._lock = threading.Lock()
         self._sending = threading.Lock()
+        self._telling = threading.Lock()
         self._bell = os.pipe()
         self._child: ChildProcess | None = None
         self._handed = HandedJobs()
@@ -125,9 +126,13 @@ class Keeper:
         if number is not None:
             self._send((wire.STOP, number, cause))
 
-    def tell(self, told: Any) -> None:
-        """Tell the child something that is not about a job."""
-        self._send((wire.TELL, told))
+    def tell(self, key: str) -> None:
+        """Tell the child what its pool has under a key by now.
+
+        Each reads and sends in one go: of two that meet here none can send last what it read first.
+        """
+        with self._telling:
+            self._send((wire.TELL, self._pool.told[key]))
 
     def interrupt(self) -> None:
         """Take back what has not started, and raise JobInterruptedError in what has."""
@@ -224,8 +229,8 @@ class Keeper:
             self._child = child
             self._begin()
         try:
-            for told in list(self._pool.told.values()):
-                self.tell(told)
+            for key in list(self._pool.told):
+                self.tell(key)
             self._serve(child)
         except Exception:
             logger.exception("the keeper of process %d failed", child.pid)

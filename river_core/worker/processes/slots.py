@@ -93,7 +93,7 @@ class ProcessSlots(ThreadSlots):
         """Tell all children, and those to come; the last that was told under a key counts."""
         self.told[key] = told
         for keeper in list(self._keepers):
-            keeper.tell(told)
+            keeper.tell(key)
 
     def resize(self, size: int, least: int | None = None) -> None:
         """Let so many jobs run from now on; children that are too many go when they have nothing to do."""

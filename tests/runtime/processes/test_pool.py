@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -23,7 +24,7 @@ from river_core.worker.config import WorkerConfig
 from river_core.worker.processes.config import ProcessConfig
 from river_core.worker.processes.slots import ProcessSlots
 from river_core.worker.worker import Worker
-from tests.runtime.workers import insert, registry, row, running, wait_for
+from tests.runtime.workers import DEADLINE, insert, registry, row, running, wait_for
 
 
 def pool(size: int = 2, **options: Any) -> dict[str, Any]:
@@ -236,8 +237,8 @@ class Bounded(Task):
     kind = "bounded"
 
     def work(self, job: Job) -> None:
-        job.limit_time(job.args.get("soft"), job.args.get("hard"), TimeoutError)
         try:
+            job.limit_time(job.args.get("soft"), job.args.get("hard"), TimeoutError)
             time.sleep(job.args["sleep"])
         except TimeoutError:
             job.record_output("heard")
@@ -502,6 +503,47 @@ def test_children_are_told(driver: Driver) -> None:
         second = ended(driver, insert(driver, "told")).metadata["output"]
     assert first[-1] == 2
     assert second == [2]
+
+
+class HeldTold(dict[str, Any]):
+    """What children are told, of which one answer is kept back until something else has been told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.release = threading.Event(), threading.Event()
+
+    def _hold(self) -> None:
+        if not self.asked.is_set() and threading.current_thread() is not threading.main_thread():
+            self.asked.set()
+            self.release.wait(0.2)  # who tells the other thing may have to wait for this answer
+
+    def __getitem__(self, key: str) -> Any:
+        told = super().__getitem__(key)
+        self._hold()
+        return told
+
+    def values(self) -> Any:
+        told = list(super().values())
+        self._hold()
+        return told
+
+
+def test_a_child_that_starts_is_told_nothing_older_last(driver: Driver) -> None:
+    """The newest word comes while the child is being told what was said before it was there."""
+    options = pool(1, child_told=_TOLD.append, max_jobs_per_child=1)
+    with running(driver, registry(told=say_told), **options) as worker:
+        wait_for(lambda: worker.pids, "the first child")
+        slots_of(worker).told = told = HeldTold()
+        told["limit"] = 1
+        ended(driver, insert(driver, "told"))  # the next child is told what there is
+        assert told.asked.wait(DEADLINE)
+        teller = threading.Thread(target=worker.tell_children, args=("limit", 2))
+        teller.start()
+        wait_for(lambda: told.get("limit") == 2, "the newer word")
+        teller.join(0.1)  # it may have to wait
+        told.release.set()
+        teller.join(DEADLINE)
+        assert ended(driver, insert(driver, "told")).metadata["output"][-1] == 2
 
 
 def test_wrong_options_are_refused() -> None:
