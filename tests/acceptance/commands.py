@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 LOOK = 0.02
 _INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV")
 
@@ -49,7 +49,7 @@ def run(
         cwd=cwd,
         env=environment(env),
         input=stdin,
-        timeout=90,
+        timeout=DEADLINE * 2,
         check=False,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
@@ -98,8 +98,11 @@ class WorkerProcess:
 
 @contextmanager
 def worker(folder: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[WorkerProcess]:
-    """Start `river-compat -A tasks worker` in the folder; kill it at the end if it is still there."""
-    log = folder / "worker.log"
+    """Start `river-compat -A tasks worker` in the folder; kill it at the end if it is still there.
+
+    Each has a log of its own: what another worker says is no fact about this one.
+    """
+    log = folder / f"worker{len(list(folder.glob('worker*.log')))}.log"
     command = [sys.executable, "-m", "river_compat", "-A", "tasks", "worker", "-l", "INFO", *arguments]
     with (
         log.open("ab") as output,

@@ -20,8 +20,8 @@ class Way:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._passing: list[threading.Thread] = []
-        self._whole = threading.Event()
-        self._whole.set()
+        self._lock = threading.Lock()  # what is being connected when the way is cut is cut, too
+        self._whole = True
         login, at, _ = parts.netloc.rpartition("@")
         port = self._listener.getsockname()[1]
         self.url = urlunsplit(parts._replace(netloc=f"{login}{at}127.0.0.1:{port}"))
@@ -30,12 +30,14 @@ class Way:
 
     def cut(self) -> None:
         """End all connections and let new ones fail."""
-        self._whole.clear()
-        self._end()
+        with self._lock:
+            self._whole = False
+            self._end()
 
     def mend(self) -> None:
         """Let new connections through again."""
-        self._whole.set()
+        with self._lock:
+            self._whole = True
 
     def close(self) -> None:
         """End everything."""
@@ -57,13 +59,20 @@ class Way:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                if not self._whole.is_set():
-                    client.close()
-                    continue
-                pair = (client, socket.create_connection(self._server))
-                self._pairs.append(pair)
-                self._passing.append(threading.Thread(target=_join, args=pair, daemon=True))
-                self._passing[-1].start()
+                with self._lock:
+                    self._let_through(client)
+
+    def _let_through(self, client: socket.socket) -> None:
+        try:
+            server = socket.create_connection(self._server) if self._whole else None
+        except OSError:
+            server = None  # to the client the server's refusal looks like a cut; the next one may pass
+        if server is None:
+            client.close()
+            return
+        self._pairs.append((client, server))
+        self._passing.append(threading.Thread(target=_join, args=(client, server), daemon=True))
+        self._passing[-1].start()
 
 
 def _join(client: socket.socket, server: socket.socket) -> None:

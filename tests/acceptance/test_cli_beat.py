@@ -104,7 +104,7 @@ def test_a_schedule_longer_than_the_life_of_its_beats_is_kept(site: Site) -> Non
     name = site.application("shop", 4)
     began = time.monotonic()
     while site.sent() < 3:
-        assert time.monotonic() - began < 60
+        assert time.monotonic() - began < 200
         with site.beat(name) as beat:
             beat.wait_logged("beat: Starting")
             time.sleep(1.0)  # the life of the beat is what is tested

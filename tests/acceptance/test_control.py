@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.commands import Ran, environment, query, run, wait_for
+from tests.acceptance.commands import DEADLINE, Ran, environment, query, run, wait_for
 
 TASKS = """
 import time
@@ -45,15 +44,15 @@ from tasks import app, long, quick
 killed = []
 for n in range({rounds}):
     first, second = quick.delay(f"a{{n}}"), long.delay(f"b{{n}}", 0.3)
-    until = time.monotonic() + 30
+    until = time.monotonic() + 60
     while not Path(f"a{{n}}.started").exists() and time.monotonic() < until:
         time.sleep(0.001)
     time.sleep(random.uniform(0.03, 0.07))
     first.revoke(terminate=True)
-    second.get(timeout=30, propagate=False)
+    second.get(timeout=60, propagate=False)
     if second.state != "SUCCESS":
         killed.append((n, second.state, repr(second.result)))
-    first.get(timeout=30, propagate=False)
+    first.get(timeout=60, propagate=False)
     assert first.state in ("SUCCESS", "REVOKED"), first.state
 print(json.dumps(killed))
 """
@@ -62,10 +61,10 @@ AUTOSCALE = """
 import json, time
 from tasks import app
 
-reply = app.control.autoscale({most}, {least}, reply=True, timeout=15, limit=1)
-until = time.monotonic() + 30
+reply = app.control.autoscale({most}, {least}, reply=True, timeout=60, limit=1)
+until = time.monotonic() + 60
 while time.monotonic() < until:
-    stats = app.control.inspect(timeout=15, limit=1).stats()["w1@host"]
+    stats = app.control.inspect(timeout=60, limit=1).stats()["w1@host"]
     children = len(stats["pool"]["processes"])
     if children == {least}:
         break
@@ -91,7 +90,7 @@ class Shop:
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=DEADLINE * 2,
             check=False,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
@@ -104,7 +103,7 @@ class Shop:
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=DEADLINE * 4,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -138,13 +137,13 @@ def test_a_liveness_probe_tells_by_its_exit_status(shop: Shop) -> None:
     """Row 15.11, O11. 0 with the worker, 69 without it or for another name."""
     assert shop.celery("inspect", "ping", "-t", "0.3").code == 69
     with shop.worker("-c", "1", "worker.max_tasks_per_child=7") as process:
-        told = shop.celery("inspect", "ping", "-d", "w1@host", "-t", "20", "--json")
+        told = shop.celery("inspect", "ping", "-d", "w1@host", "-t", "60", "--json")
         assert (told.code, json.loads(told.stdout)) == (0, {"w1@host": {"ok": "pong"}})
         assert shop.celery("inspect", "ping", "-d", "other@host", "-t", "0.3").code == 69
-        stats = shop.celery("inspect", "stats", "-d", "w1@host", "-t", "20", "-j")
+        stats = shop.celery("inspect", "stats", "-d", "w1@host", "-t", "60", "-j")
         assert json.loads(stats.stdout)["w1@host"]["pool"]["max-tasks-per-child"] == 7
         shop.celery("control", "shutdown", "-d", "w1@host", "-t", "0.3")
-        assert process.wait(30) == 0
+        assert process.wait(DEADLINE) == 0
 
 
 def test_tasks_are_called_read_and_purged_from_the_command_line(shop: Shop) -> None:
@@ -216,15 +215,13 @@ def test_terminate_never_hits_another_task_in_fifty_rounds(shop: Shop) -> None:
 def test_terminate_ends_a_task_that_sleeps(shop: Shop) -> None:
     """Row 12.2. Its child process is ended, the state is REVOKED, and the worker works on."""
     script = (
-        "import time; from pathlib import Path; from tasks import *; r = long.delay('x', 60);"
+        "import time; from pathlib import Path; from tasks import *; r = long.delay('x', 600);"
         "\nwhile not Path('x.started').exists(): time.sleep(0.01)"
-        "\nr.revoke(terminate=True); began = time.monotonic(); r.get(timeout=30, propagate=False)"
-        "\nprint(r.state, quick.delay('next').get(timeout=30))"
+        "\nr.revoke(terminate=True); r.get(timeout=60, propagate=False)"
+        "\nprint(r.state, quick.delay('next').get(timeout=60))"
     )
     with shop.worker("-c", "1"):
-        began = time.monotonic()
         assert shop.python(script) == "REVOKED next\n"
-        assert time.monotonic() - began < 50
     states = query(
         shop.url, "SELECT CAST(state AS text) FROM river_job WHERE kind = 'python_task' ORDER BY id"
     )
@@ -245,7 +242,7 @@ def test_autoscale_changes_both_ends(shop: Shop) -> None:
 
 def test_a_rate_limit_outlives_its_worker_until_it_is_taken_back(shop: Shop) -> None:
     """Row 10.7. By the word `default`, which gives the code its say again; an unknown task is refused."""
-    ask = ("control", "-t", "2", "rate_limit")
+    ask = ("control", "-d", "w1@host", "-t", "60", "rate_limit")
     with shop.worker("-c", "1", "-P", "threads"):
         assert "new rate limit set successfully" in shop.celery(*ask, "tasks.quick", "1/h").stdout
         assert "unknown task" in shop.celery(*ask, "tasks.unknown", "1/h").stdout

@@ -16,7 +16,8 @@ from tests.interop.peers import Peer, Site, wait_for
 from tests.runtime.stored import read
 
 JOBS = 50
-WITHIN = 30.0
+WITHIN = 60.0
+"""Seconds; some 17 are what a dead worker costs, the rest is for a machine that has other things to do."""
 RESTARTED_JOBS = 100
 LOCK_SESSION = """
 SELECT pid FROM pg_locks
@@ -41,7 +42,7 @@ def hold(site: Site, peer: Peer, queue: str, count: int = JOBS) -> list[int]:
 
 
 def test_the_jobs_of_a_killed_leader_run_on_another(river: Driver, database_url: str, tmp_path: Path) -> None:
-    """All of them within 30 seconds, with their next attempt; the crash is recorded; none is lost."""
+    """All of them within seconds, with their next attempt; the crash is recorded; none is lost."""
     site = Site(database_url, tmp_path)
     size = f"python={JOBS}"
     with site.python("-queues", size) as victim:
@@ -63,7 +64,7 @@ def test_the_jobs_of_a_killed_leader_run_on_another(river: Driver, database_url:
 def test_only_the_dead_whose_locks_tell_are_taken_over(postgres_url: str, tmp_path: Path) -> None:
     """Three accidents at once, seen by a fourth worker.
 
-    The killed one's jobs run again within 30 seconds. Those of the one that lost its lock's connection, and
+    The killed one's jobs run again within seconds. Those of the one that lost its lock's connection, and
     leads, go on: none runs twice. Nobody can tell that the killed poll-only client is dead.
     """
     with closing(open_driver(postgres_url)) as driver:

@@ -307,7 +307,7 @@ def test_orphans_are_found_though_the_same_name_is_back_at_once(site: Site) -> N
     query(site.url, "DELETE FROM river_queue")
     killed = time.monotonic()
     with worker(site.folder, "-n", "same@host", "-c", "2", env=site.env) as second:
-        wait_for(lambda: (site.folder / "a.started").read_text() == "xx", "the second run", 60)
+        wait_for(lambda: (site.folder / "a.started").read_text() == "xx", "the second run")
         rescued = time.monotonic() - killed
         (site.folder / "a.go").touch()
         wait_for(lambda: query(site.url, "SELECT state::text FROM river_job") == [("completed",)], "the end")
@@ -434,7 +434,7 @@ def test_a_worker_without_the_database_ends_its_tasks_unless_told_otherwise(site
             ends.wait_logged("others may take its jobs over")
             goes_on.wait_logged("what runs here goes on")
             way.mend()
-            wait_for(lambda: (site.folder / "a.started").read_text() == "xx", "the second run", 60)
+            wait_for(lambda: (site.folder / "a.started").read_text() == "xx", "the second run", 100)
             for name in "abc":
                 (site.folder / f"{name}.go").touch()
             done = "SELECT attempt FROM river_job WHERE state = 'completed' ORDER BY id"

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from river_core.db.notifications import TOPIC_CONTROL, TOPIC_INSERT, notify_many
 from river_core.drivers.base import Driver, Listener, Notification
 
-DEADLINE = 10.0
+DEADLINE = 60.0
 MARK = "mark"
 
 

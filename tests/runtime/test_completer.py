@@ -64,7 +64,7 @@ def completing(driver: Driver, batch: list[Completion]) -> Iterator[Completer]:
     try:
         yield completer
     finally:
-        assert completer.stop(30)
+        assert completer.stop(60)
 
 
 def flush(driver: Driver, batch: list[Completion]) -> None:
@@ -214,7 +214,7 @@ def test_another_clients_claim_is_left_alone(driver: Driver) -> None:
     )
     completer.put(done(job))
     completer.start()
-    assert completer.stop(30)
+    assert completer.stop(60)
     assert row(driver, job.id).state is JobState.RUNNING
 
 

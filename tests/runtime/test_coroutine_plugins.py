@@ -126,7 +126,7 @@ def test_end_hooks_see_what_our_cancellation_meant(driver: Driver, awaited: bool
     """River's time-out, not asyncio's CancelledError."""
     hooks = Hooks()
     plugins = (AwaitedRecorder("A", []), hooks) if awaited else (hooks,)
-    with running(driver, Registry().add(Limited(Waiting())), plugins=plugins) as worker:
+    with running(driver, Registry().add(Limited(Waiting())), claims=1, plugins=plugins) as worker:
         events = worker.events.subscribe()
         job = insert(driver, "limited")
         assert next_event(events).kind is EventKind.JOB_FAILED

@@ -21,6 +21,7 @@ from river_core.task import Job, Registry, Task
 from river_core.worker.config import WorkerConfig
 from river_core.worker.events import EventKind
 from river_core.worker.worker import Worker
+from tests.runtime.test_resumable import Never
 from tests.runtime.workers import DEADLINE, insert, next_event, registry, row, running, wait_for
 
 LOOP_THREAD = "river-event-loop"
@@ -28,7 +29,7 @@ LOOP_THREAD = "river-event-loop"
 
 def worked(driver: Driver, function: Callable[[Job], Any], **options: Any) -> tuple[EventKind, JobRow]:
     """Work one job; return the event and the row that it left."""
-    with running(driver, registry(one=function), **options) as worker:
+    with running(driver, registry(one=function), claims=1, **options) as worker:
         events = worker.events.subscribe()
         job = insert(driver, "one")
         kind = next_event(events).kind
@@ -282,7 +283,7 @@ class TestEnds:
     def test_a_time_out(self, driver: Driver) -> None:
         """Checklist 83. The coroutine is cancelled where it waits; the error is River's."""
         waiting = Waiting()
-        with running(driver, Registry().add(Limited(waiting))) as worker:
+        with running(driver, Registry().add(Limited(waiting)), claims=1) as worker:
             events = worker.events.subscribe()
             job = insert(driver, "limited")
             assert next_event(events).kind is EventKind.JOB_FAILED
@@ -614,7 +615,7 @@ class TestPowers:
             )
             await job.steps.run_cursor_awaited("batches", batches, default=0)
 
-        with running(driver, registry(one=task)) as worker:
+        with running(driver, registry(one=task), retry_policy=Never()) as worker:
             events = worker.events.subscribe()
             job = insert(driver, "one")
             assert next_event(events).kind is EventKind.JOB_FAILED

@@ -73,7 +73,7 @@ def test_runs_only_while_leading(driver: Driver) -> None:
     assert noting.calls == []
     elector.start()
     try:
-        assert noting.called.wait(30)
+        assert noting.called.wait(60)
     finally:
         elector.stop()
     assert not services.running
@@ -91,13 +91,13 @@ def test_a_service_that_does_not_end_keeps_nobody_from_leading(sqlite_driver: Dr
         def run(self, client: Client, driver: Driver, now: datetime) -> None:
             """Wait for longer than a term."""
             super().run(client, driver, now)
-            assert release.wait(30)
+            assert release.wait(60)
 
     hanging = Hanging()
     services = MaintenanceServices(sqlite_driver, Registry(), MaintenanceConfig(custom=[hanging]))
     services.start()
     try:
-        assert hanging.called.wait(30)
+        assert hanging.called.wait(60)
         assert not services.stop(0.1)
         services.start()
         assert services.scheduler.alive

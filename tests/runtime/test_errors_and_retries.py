@@ -61,7 +61,7 @@ class Daily:
 
 def failed(driver: Driver, task: Task, **options: Any) -> JobRow:
     """Work one job of a task that fails and return its row."""
-    with running(driver, Registry().add(task), **options) as worker:
+    with running(driver, Registry().add(task), claims=1, **options) as worker:
         events = worker.events.subscribe()
         job = insert(driver, task.kind)
         assert next_event(events).kind is EventKind.JOB_FAILED
@@ -106,7 +106,7 @@ def test_an_error_text_is_made_storable(driver: Driver, text: str) -> None:
     def task(job: Job) -> None:
         raise ValueError(text)
 
-    with running(driver, registry(odd=task)) as worker:
+    with running(driver, registry(odd=task), claims=1) as worker:
         events = worker.events.subscribe()
         job = insert(driver, "odd")
         assert next_event(events).kind is EventKind.JOB_FAILED
@@ -167,9 +167,10 @@ def test_odd_errors_are_read_and_appended_to(driver: Driver) -> None:
         seen.append(job.row.errors)
         raise ValueError("mine")
 
-    job = put(driver, kind="reader", errors=stored, scheduled_at=NOW)
-    with running(driver, registry(reader=task)) as worker:
-        assert next_event(worker.events.subscribe()).kind is EventKind.JOB_FAILED
+    with running(driver, registry(reader=task), claims=1) as worker:
+        events = worker.events.subscribe()
+        job = put(driver, kind="reader", errors=stored, scheduled_at=NOW)
+        assert next_event(events).kind is EventKind.JOB_FAILED
     read_as = [(error.at.year > 1, error.attempt, error.error, error.trace) for error in seen[0]]
     assert read_as == [(bool(dated), *rest) for _, (dated, *rest) in ODD]
     assert seen[0][1].at == datetime(2026, 1, 2, 8, 4, 5, 123456, tzinfo=UTC)
@@ -184,7 +185,7 @@ def test_an_error_history_that_is_no_json_is_kept_as_text(sqlite_driver: Driver)
     ran: list[int] = []
     job, healthy = put(sqlite_driver, scheduled_at=NOW), put(sqlite_driver, scheduled_at=NOW)
     run(sqlite_driver, "UPDATE river_job SET errors = 'no JSON at all' WHERE id = @id", id=job)
-    with running(sqlite_driver, registry(known=lambda job: ran.append(job.row.id))):
+    with running(sqlite_driver, registry(known=lambda job: ran.append(job.row.id)), claims=1):
         wait_for(lambda: states(sqlite_driver, healthy) == ["completed"], "the neighbour")
         wait_for(lambda: states(sqlite_driver, job) != ["running"], "the end of the broken one")
     raw = json.loads(run(sqlite_driver, RAW_ERRORS[Dialect.SQLITE], id=job)[0][0])
@@ -256,7 +257,8 @@ def test_snooze_counters_are_rivers(driver: Driver, case: dict[str, Any]) -> Non
     def snooze(job: Job) -> None:
         raise JobSnoozeError(600)
 
-    job = put(driver, kind="patient", metadata=case["metadata"], scheduled_at=NOW)
     with running(driver, registry(patient=snooze)) as worker:
-        assert next_event(worker.events.subscribe()).kind is EventKind.JOB_SNOOZED
+        events = worker.events.subscribe()
+        job = put(driver, kind="patient", metadata=case["metadata"], scheduled_at=NOW)
+        assert next_event(events).kind is EventKind.JOB_SNOOZED
     assert read(driver, job).metadata["snoozes"] == case["expected_snoozes"]

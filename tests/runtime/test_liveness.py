@@ -90,11 +90,11 @@ def test_jobs_of_a_killed_process_are_taken_over(driver: Driver, holder: subproc
     listener = driver.listen(["river_insert"])
     try:
         holder.send_signal(signal.SIGKILL)
-        holder.wait(30)
+        holder.wait(60)
         recovery = Recovery(driver, ME, timing=QUICK, clock=FixedClock())
         recovery.start()
         wait_for(lambda: states(driver, job) == ["available"], "the recovery")
-        assert [heard.payload for heard in listener.wait(10)] == ['{"queue":"its"}']
+        assert [heard.payload for heard in listener.wait(60)] == ['{"queue":"its"}']
     finally:
         recovery.stop()
         listener.close()

@@ -57,7 +57,7 @@ def test_a_kill_frees_it(tmp_path: Path) -> None:
         with pytest.raises(OperationalError, match="cannot be locked"):
             LockFile(path).hold()
         holder.send_signal(signal.SIGKILL)
-        holder.wait(30)
+        holder.wait(60)
     assert path.exists()
     assert not is_held(path)
     assert delete_if_free(path)

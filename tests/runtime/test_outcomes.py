@@ -19,7 +19,7 @@ from tests.runtime.workers import insert, next_event, registry, row, running, wa
 
 def work_one(driver: Driver, function: Any, **options: Any) -> tuple[EventKind, JobRow]:
     """Insert one job, work it, and return the event and the row that it left."""
-    with running(driver, registry(work_one=function)) as worker:
+    with running(driver, registry(work_one=function), claims=1) as worker:
         events = worker.events.subscribe()
         job = insert(driver, "work_one", **options)
         event = next_event(events)
@@ -189,7 +189,7 @@ def test_snoozes_are_counted(driver: Driver) -> None:
 
 def test_unknown_kind(driver: Driver) -> None:
     """Checklist 80. It fails by River's rules, and its text names the kind."""
-    with running(driver, registry(known=lambda job: None)) as worker:
+    with running(driver, registry(known=lambda job: None), claims=1) as worker:
         events = worker.events.subscribe()
         job = insert(driver, "stranger")
         assert next_event(events).kind is EventKind.JOB_FAILED
@@ -224,7 +224,7 @@ def test_a_broken_row_fails_alone(driver: Driver) -> None:
         assert isinstance(job.args, dict)
         ran.append(job.row.id)
 
-    with running(driver, registry(reads=task)) as worker:
+    with running(driver, registry(reads=task), claims=1) as worker:
         events = worker.events.subscribe()
         kinds = {next_event(events).kind, next_event(events).kind}
     assert kinds == {EventKind.JOB_FAILED, EventKind.JOB_COMPLETED}
@@ -245,7 +245,7 @@ class _Slow(Task):
 
 def test_a_time_out_is_raised_inside_the_task(driver: Driver) -> None:
     """Checklist 82. The attempt fails with JobTimeoutError and is retried."""
-    with running(driver, registry(other=lambda job: None).add(_Slow())) as worker:
+    with running(driver, registry(other=lambda job: None).add(_Slow()), claims=1) as worker:
         events = worker.events.subscribe()
         job = insert(driver, "slow")
         assert next_event(events).kind is EventKind.JOB_FAILED
@@ -268,7 +268,7 @@ def test_order_is_priority_then_time_then_id(driver: Driver) -> None:
     second = insert(driver, "ordered")
     urgent_but_later = insert(driver, "ordered", priority=2)
     with running(driver, registry(ordered=task), queues={"default": 1}):
-        assert done.wait(30)
+        assert done.wait(60)
     assert order == [first.id, second.id, urgent_but_later.id, low.id]
 
 
@@ -297,7 +297,7 @@ def test_a_task_that_breaks_outside_its_body_fails_that_attempt(driver: Driver) 
     tasks = registry(quick=lambda job: None).add(_BrokenTimeout())
     with running(driver, tasks, queues={"default": 1}) as worker:
         events = worker.events.subscribe()
-        broken = insert(driver, "broken_timeout")
+        broken = insert(driver, "broken_timeout", max_attempts=1)
         assert next_event(events).kind is EventKind.JOB_FAILED
         insert(driver, "quick")
         assert next_event(events).kind is EventKind.JOB_COMPLETED

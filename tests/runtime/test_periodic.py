@@ -33,7 +33,7 @@ from tests.runtime.stored import NOW, FixedClock, put, read, run
 from tests.runtime.workers import registry, running, wait_for
 
 MINUTE = IntervalSchedule(60)
-QUICK = ElectionTiming(interval=0.1, ttl=2.0, safety=0.5, bid_jitter=0.05)
+QUICK = ElectionTiming(interval=0.1, ttl=60.0, safety=0.5, bid_jitter=0.05)
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/cron_and_periodic.json").read_text("utf-8"))
 
 
@@ -318,7 +318,7 @@ class Slow(Client):
         """Insert, say so, and wait."""
         results = super().insert_rows_on(connection, rows)
         self.written.set()
-        assert self.release.wait(30)
+        assert self.release.wait(60)
         return results
 
 
@@ -330,12 +330,12 @@ def test_two_leaders_at_the_same_moment_insert_a_run_once(driver: Driver) -> Non
     new.turn()
     turns = [threading.Thread(target=leader.turn, args=[60]) for leader in (old, new)]
     turns[0].start()
-    assert slow.written.wait(30)
+    assert slow.written.wait(60)
     turns[1].start()
     assert inserted(driver) == [], "nothing is committed"
     slow.release.set()
     for turn in turns:
-        turn.join(30)
+        turn.join(60)
     assert planned(driver) == [60]
 
 
@@ -495,9 +495,9 @@ def test_a_worker_inserts_and_works_its_periodic_jobs(driver: Driver) -> None:
     tasks = registry(**{kind: lambda job, event=event: event.set() for kind, event in done.items()})
     configured = job("configured", IntervalSchedule(3600), id="configured", run_on_start=True)
     with running(driver, tasks, periodic_jobs=[configured]) as worker:
-        assert done["configured"].wait(30)
+        assert done["configured"].wait(60)
         worker.periodic_jobs.add(job("added", IntervalSchedule(3600), run_on_start=True))
-        assert done["added"].wait(30)
+        assert done["added"].wait(60)
     [row] = inserted(driver, "configured")
     assert row.metadata["river:periodic_job_id"] == "configured"
 

@@ -55,7 +55,7 @@ class Ending(Plugin):
 
 def worked(driver: Driver, function: Any, *plugins: Plugin, **options: Any) -> tuple[EventKind, JobRow]:
     """Work one job with plugins; return the event and the row that it left."""
-    with running(driver, registry(one=function), plugins=plugins, **options) as worker:
+    with running(driver, registry(one=function), claims=1, plugins=plugins, **options) as worker:
         events = worker.events.subscribe()
         job = insert(driver, "one")
         kind = next_event(events).kind
@@ -237,7 +237,8 @@ def test_a_deletion_is_guarded(driver: Driver) -> None:
     def task(job: Job) -> None:
         take_away(driver, job.row.id)
 
-    with running(driver, registry(one=task, next=lambda job: None), plugins=(Deleting(),)) as worker:
+    options = {"leader_election_disabled": True}  # a leader cleans such old rows away
+    with running(driver, registry(one=task), plugins=(Deleting(),), **options) as worker:
         events = worker.events.subscribe()
         job = insert(driver, "one")
         assert next_event(events).kind is EventKind.JOB_CANCELLED
@@ -267,9 +268,9 @@ def test_the_time_out_starts_with_the_task(driver: Driver) -> None:
 
     class Slow(Plugin):
         def work_begin(self, job: Job) -> None:
-            job.wait_stopped(0.6)
+            job.wait_stopped(1.6)
 
-    kind, job = worked(driver, lambda job: job.wait_stopped(0.01), Slow(), job_timeout=0.2)
+    kind, job = worked(driver, lambda job: job.wait_stopped(0.01), Slow(), job_timeout=1.5)
     assert (kind, job.errors) == (EventKind.JOB_COMPLETED, [])
 
 

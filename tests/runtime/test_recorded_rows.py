@@ -40,6 +40,8 @@ BOOM = 'boom <&> \u00e9 "q"'
 ERRORS = [{"at": "2026-01-01T00:00:00Z", "attempt": 1, "error": "e", "trace": ""}]
 HOUR = timedelta(hours=1)
 SLACK_SECONDS = 1.0
+ATTEMPT_SECONDS = 30.0
+"""How long an attempt may take, at whose end the delay begins: the machine may have other things to do."""
 
 
 class Panic(BaseException):
@@ -324,9 +326,9 @@ def test_executions(driver: Driver, name: str) -> None:
     options: dict[str, Any] = {"parity": "go", "queues": {"default": 1}}
     if name.startswith("timeout"):
         options["job_timeout"] = 0.2
-    job_id = put_before(driver, name)
-    with running(driver, tasks, **options) as worker:
+    with running(driver, tasks, claims=max(len(events_wanted(name)), 1), **options) as worker:
         events = worker.events.subscribe()
+        job_id = put_before(driver, name)
         seen = [next_event(events).kind.value for _ in events_wanted(name)]
         if not seen:
             wait_for(lambda: row(driver, job_id).finalized_at is not None, "the task's own completion")
@@ -362,7 +364,7 @@ def compare(job: JobRow, wanted: Mapping[str, Any], amended: Mapping[str, Any]) 
     recorded = wanted["scheduled_minus_attempted"]
     if recorded and recorded > SLACK_SECONDS and job.attempted_at:
         delay = (job.scheduled_at - job.attempted_at).total_seconds()
-        assert abs(delay - recorded) <= 0.25 * recorded + SLACK_SECONDS
+        assert 0.75 * recorded - SLACK_SECONDS <= delay <= 1.25 * recorded + SLACK_SECONDS + ATTEMPT_SECONDS
 
 
 STATES = {

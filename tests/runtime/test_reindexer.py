@@ -183,7 +183,7 @@ def test_a_stop_ends_a_rebuild_and_drops_what_it_left(postgres_driver: Driver) -
         wait_for(lambda: reindexer.cleaning, "the clean-up")
     finally:
         held.release()
-    thread.join(30)
+    thread.join(60)
     assert not thread.is_alive()
     assert run(postgres_driver, INVALID) == []
     again = Reindexer(postgres_driver, index_names=[KIND])

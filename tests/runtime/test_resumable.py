@@ -15,7 +15,6 @@ from river_core.job import JobRow, JobState
 from river_core.job_tx import job_checkpoint
 from river_core.task import Job, Task
 from river_core.worker.events import EventKind
-from river_core.worker.worker import Worker
 from tests.conformance.raw_connections import application_connection
 from tests.runtime.stored import put
 from tests.runtime.workers import insert, next_event, registry, row, running
@@ -31,14 +30,10 @@ def broken() -> None:
 def first_attempt(driver: Driver, function: Callable[[Job], Any], **options: Any) -> JobRow:
     """Work a job once and return the row; a retry is far off."""
     with running(driver, registry(one=function), retry_policy=Never()) as worker:
-        return attempt_of(driver, worker, insert(driver, "one", **options).id)
-
-
-def attempt_of(driver: Driver, worker: Worker, job_id: int) -> JobRow:
-    """Wait for the end of one attempt and return the row."""
-    events = worker.events.subscribe()
-    next_event(events)
-    return row(driver, job_id)
+        events = worker.events.subscribe()
+        job = insert(driver, "one", **options)
+        next_event(events)
+        return row(driver, job.id)
 
 
 class Never:

@@ -81,7 +81,7 @@ def test_announcement_reaches_the_notification_topic(driver: Driver) -> None:
     listener = driver.listen(["river_insert"])
     try:
         schedule(driver)
-        [heard] = listener.wait(10)
+        [heard] = listener.wait(60)
     finally:
         listener.close()
     assert (heard.topic, heard.payload) == ("river_insert", '{"queue":"now"}')

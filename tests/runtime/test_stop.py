@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
+from queue import SimpleQueue
 
 import pytest
 
@@ -343,14 +344,16 @@ def test_a_cancellation_between_claim_and_start_is_heard(driver: Driver) -> None
     class Cancelling(Plugin):
         def metric_emit(self, metric: Metric) -> None:
             if metric.name == "job_get_available_count" and metric.value:
-                Client(driver).job_cancel(job_id)
+                Client(driver).job_cancel(jobs.get(timeout=DEADLINE))
 
-    job_id = insert(driver, "long").id
+    jobs: SimpleQueue[int] = SimpleQueue()
     tasks = registry(long=hears_a_stop(began, fails=True))
     with running(driver, tasks, plugins=(Cancelling(),)) as worker:
         events = worker.events.subscribe()
+        job = insert(driver, "long")
+        jobs.put(job.id)
         assert next_event(events).kind is EventKind.JOB_CANCELLED
-    assert row(driver, job_id).state is JobState.CANCELLED
+    assert row(driver, job.id).state is JobState.CANCELLED
 
 
 def test_what_a_claim_brings_after_a_hard_stop_does_not_begin(driver: Driver) -> None:

@@ -53,7 +53,7 @@ def test_a_stuck_job(driver: Driver, answer: bool) -> None:
     tasks = registry(one=one, two=two).add(deaf)
     options = {"job_stuck_threshold": 0.05, "job_stuck_handler": handler, "queues": {"default": 1}}
     with running(driver, tasks, **options) as worker:
-        stuck = insert(driver, "deaf")
+        stuck = insert(driver, "deaf", max_attempts=1)
         assert reported.wait(DEADLINE)
         first = insert(driver, "one")
         if answer:
@@ -84,8 +84,8 @@ def test_two_stuck_jobs_are_counted(driver: Driver) -> None:
     deaf = Deaf()
     options = {"job_stuck_threshold": 0.0, "job_stuck_handler": handler, "queues": {"default": 2}}
     with running(driver, registry().add(deaf), **options) as worker:
-        insert(driver, "deaf")
-        insert(driver, "deaf")
+        insert(driver, "deaf", max_attempts=1)
+        insert(driver, "deaf", max_attempts=1)
         wait_for(lambda: len(totals) == 2, "both reports")
         deaf.lock.release()
         wait_for(lambda: slots_of(worker).active < 2, "the end of one")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from river_core.client import Client
@@ -15,9 +16,10 @@ from river_core.job import JobRow
 from river_core.task import Job, Registry
 from river_core.worker.config import WorkerConfig
 from river_core.worker.events import Event, Subscription
+from river_core.worker.internals import Internals
 from river_core.worker.worker import Worker
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 def wait_for(fact: Callable[[], Any], what: str) -> Any:
@@ -39,10 +41,27 @@ def registry(**functions: Callable[[Job], Any]) -> Registry:
 
 
 @contextmanager
-def running(driver: Driver, tasks: Registry, **options: Any) -> Iterator[Worker]:
-    """A started worker on queue `default` that is stopped, by interrupting if need be, at the end."""
+def running(
+    driver: Driver, tasks: Registry, *, claims: int | None = None, **options: Any
+) -> Iterator[Worker]:
+    """A started worker on queue `default` that is stopped, by interrupting if need be, at the end.
+
+    It takes no more jobs after so many `claims` that brought any: what fails is tried again within a second,
+    and a test that is to see how the first attempt ended may come later than that.
+    """
     options.setdefault("queues", {"default": 4})
     options.setdefault("fetch_cooldown", 0.01)
+
+    taken: list[Sequence[JobRow]] = []
+
+    def count_claim(rows: Sequence[JobRow]) -> None:
+        taken.append(rows)
+        if len(taken) == claims:
+            wait_for(lambda: worker.started, "the start of the worker")
+            worker.request_stop()
+
+    if claims is not None:
+        options["internals"] = replace(options.get("internals", Internals()), claimed=count_claim)
     worker = Worker(driver, tasks, WorkerConfig(**options))
     worker.start()
     try:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import Any
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 
 
 class AdapterError(Exception):

@@ -12,7 +12,7 @@ from river_core.db.statement import Dialect, Statement
 from river_core.drivers.base import Driver, Row
 from tests.conformance.adapter.process import Adapter, AdapterError
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 LOOK = 0.02
 FINAL = ("cancelled", "completed", "discarded")
 FAST = {"elect_interval_ms": 20, "rescuer_interval_ms": 20, "scheduler_interval_ms": 20}

@@ -6,7 +6,7 @@ import time
 import uuid
 from pathlib import Path
 
-WAIT = 20
+WAIT = 60
 LOOK = 0.02
 
 

@@ -79,7 +79,7 @@ def test_a_row_is_part_of_an_awaited_transaction(
                 await owner.execute(text("SELECT 1"))
                 result = await send(task, owner)
                 with pytest.raises(RuntimeError, match="not committed"):
-                    result.get(timeout=5)
+                    result.get(timeout=60)
                 count = text("SELECT count(*) FROM river_job WHERE state = 'available'")
                 assert (await owner.execute(count)).scalar() == 1
                 await end()

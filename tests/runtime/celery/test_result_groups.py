@@ -16,7 +16,7 @@ from river_compat.celery.result import GroupResult, result_from_tuple
 from river_core.db.statement import Statement
 from tests.runtime.celery.conftest import Working
 
-TIMEOUT = 20
+TIMEOUT = 60
 MANY = 300
 
 

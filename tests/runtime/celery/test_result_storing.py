@@ -17,7 +17,7 @@ from tests.runtime.celery.conftest import Working
 from tests.runtime.celery.rows import rows_of
 from tests.runtime.workers import wait_for
 
-TIMEOUT = 20
+TIMEOUT = 60
 
 
 def test_a_stored_result_is_read_by_its_id(app: Celery) -> None:
@@ -232,6 +232,6 @@ def test_results_that_never_expire_let_chords_end(app: Celery, working: Working,
     total = app.task(sum, name="total", shared=False)
     with working():
         result = chord([add.s(1, 1), add.s(2, 2)], total.s(), app=app)()
-        assert result.get(timeout=20) == 6
+        assert result.get(timeout=60) == 6
         app.backend.cleanup()
-        assert app.AsyncResult(result.id).get(timeout=20) == 6
+        assert app.AsyncResult(result.id).get(timeout=60) == 6

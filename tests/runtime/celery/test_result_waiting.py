@@ -18,7 +18,7 @@ from tests.runtime.celery.conftest import Working
 from tests.runtime.celery.rows import finished
 from tests.runtime.workers import wait_for
 
-TIMEOUT = 30
+TIMEOUT = 60
 MANY = 1000
 
 

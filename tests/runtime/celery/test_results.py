@@ -18,7 +18,7 @@ from tests.runtime.celery.conftest import Working
 from tests.runtime.celery.rows import finished, rows_of
 from tests.runtime.workers import wait_for
 
-TIMEOUT = 20
+TIMEOUT = 60
 
 
 def test_an_unknown_id_is_pending(app: Celery) -> None:

@@ -26,7 +26,7 @@ from tests.conformance.applications import engine
 from tests.runtime.celery.conftest import Working
 from tests.runtime.celery.rows import rows_of
 
-TIMEOUT = 20
+TIMEOUT = 60
 
 
 @contextmanager

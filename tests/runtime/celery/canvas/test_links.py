@@ -13,7 +13,7 @@ from tests.runtime.celery.conftest import Working
 from tests.runtime.celery.rows import rows_of
 from tests.runtime.workers import wait_for
 
-WAIT = 20.0
+WAIT = 60.0
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from river_core.links import members_of
 from tests.runtime.celery.conftest import Working
 from tests.runtime.workers import wait_for
 
-WAIT = 20.0
+WAIT = 60.0
 
 
 def test_values_go_through_every_shape(tasks: SimpleNamespace, working: Working) -> None:

@@ -21,7 +21,7 @@ from tests.runtime.celery.conftest import Working
 from tests.runtime.celery.rows import rows_of
 from tests.runtime.celery.test_transactions import open_connection
 
-WAIT = 20.0
+WAIT = 60.0
 
 
 def all_rows(driver: Driver) -> list[JobRow]:
