@@ -79,7 +79,10 @@ def watch(owner: Any) -> Watched:
 
 def watched() -> list[Any]:
     """Return the owners of open transactions that are watched here, the newest first."""
-    owners = (item.owner_here() for item in reversed(_watched.get()))
+    entries = _watched.get()
+    if not entries:  # as nearly always, and asked at every insert
+        return []
+    owners = (item.owner_here() for item in reversed(entries))
     return [owner for owner in owners if owner is not None]
 
 

@@ -215,8 +215,9 @@ class Inserter:
         return sql if self._context.durable else sql.relaxed
 
     def _announce_later(self, queues: Iterable[str], notified: Collection[str]) -> None:
-        if self._context.trailing is not None:
-            self._context.trailing.hold(queue for queue in queues if queue not in notified)
+        trailing = self._context.trailing
+        if trailing is not None and (held := [queue for queue in queues if queue not in notified]):
+            trailing.hold(held)
 
     def _unread(self, rows: Rows) -> Results:
         return UnreadResults(rows, self._context.rows.clock.now())

@@ -56,6 +56,8 @@ class RowBuilder:
         self._registry = registry
         self._fixed_time = not isinstance(self.clock, SystemClock)
         self._warned_queues: set[str] = set()
+        self._checked: tuple[Any, ...] = ()
+        """What was the same for the rows that were checked last."""
 
     def one(self, args: Any, given: InsertOpts | None, keywords: dict[str, Any]) -> list[InsertParams]:
         """Return the row of one job with options as an object or as keywords of the same names."""
@@ -91,13 +93,13 @@ class RowBuilder:
 
     def checked(self, rows: Sequence[InsertParams]) -> list[InsertParams]:
         """Check rows that an adapter has put together; the JSON in them is taken as it is."""
-        checked: tuple[Any, ...] = ()
+        checked = self._checked
         for row in rows:
             facts = (row.kind, row.queue, row.priority, row.max_attempts, row.state, row.tags)
             if not checked or not all(map(is_, facts, checked)):  # by `==`, True would pass for 1
                 check_params(row, self._defaults.lenient_queue_names)
                 self._check_known(row)
-                checked = facts
+                checked = self._checked = facts
         return not_empty(list(rows))
 
     def stamped(self, rows: Sequence[InsertParams]) -> Sequence[InsertParams]:

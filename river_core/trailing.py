@@ -44,9 +44,10 @@ class TrailingNotifications:
     def hold(self, queues: Iterable[str]) -> None:
         """Announce these queues once the delay is over."""
         with self._lock:
+            is_first = not self._queues
             self._queues.update(queues)
-            if not self._queues:
-                return
+            if not is_first or not self._queues:
+                return  # the thread was told with the first
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="river-trailing", daemon=True)
                 self._thread.start()

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from river_core.db.server import ANY_SERVER, Duplicates, Server
 from river_core.errors import ConfigurationError
@@ -67,6 +68,8 @@ class Sql:
     schema: str = ""
     server: Server = ANY_SERVER
     durable: bool = True
+    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What is made of these four when it is first asked for: the texts, and the same not durable."""
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError for a schema name that River's clients refuse."""
@@ -78,12 +81,18 @@ class Sql:
 
     def statement(self, name: str, /, **parameters: Parameter) -> Statement:
         """Return the named statement with its parameters; KeyError for a name that no file has."""
-        return Statement(name, _texts(self.dialect, self.schema, self.server, self.durable)[name], parameters)
+        texts = self._made.get("texts")
+        if texts is None:
+            texts = self._made["texts"] = _texts(self.dialect, self.schema, self.server, self.durable)
+        return Statement(name, texts[name], parameters)
 
     @property
     def relaxed(self) -> Sql:
         """The same statements, not durable."""
-        return replace(self, durable=False)
+        relaxed: Sql | None = self._made.get("relaxed")
+        if relaxed is None:
+            relaxed = self._made["relaxed"] = replace(self, durable=False)
+        return relaxed
 
     @property
     def tells_by_nonce(self) -> bool:

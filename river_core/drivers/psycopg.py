@@ -24,7 +24,6 @@ from river_core.drivers.psycopg_conninfo import complete_conninfo, other_databas
 from river_core.drivers.psycopg_errors import READ_ONLY, wrapped
 from river_core.drivers.psycopg_idle import CHECK_WHEN_IDLE_FOR, is_usable
 from river_core.drivers.psycopg_listener import PsycopgListener
-from river_core.drivers.psycopg_prepared import PreparedStatements
 from river_core.drivers.psycopg_session import OwnSession, take_facts
 from river_core.errors import OperationalError
 
@@ -59,10 +58,9 @@ class PsycopgDriver:
             complete_conninfo(listen_url, connect_timeout) if listen_url else self._conninfo
         )
         self._identity: Row | None = None
-        self._pool: Pool[OwnSession, OwnConnection] = Pool(
+        self._pool: Pool[OwnConnection] = Pool(
             self._open,
-            psycopg.Connection.close,
-            OwnConnection,
+            lambda connection: connection.raw.close(),
             partial(is_usable, check_when_idle_for),
             max_size,
             connect_timeout,
@@ -134,19 +132,19 @@ class PsycopgDriver:
         """Close the pool; harmless twice."""
         self._pool.close()
 
-    def _open(self) -> OwnSession:
+    def _open(self) -> OwnConnection:
         raw = self._connected(self._conninfo)
+        connection = OwnConnection(raw)
         try:
             if raw.info.parameter_status("TimeZone") != "UTC":
-                OwnConnection(raw).fetch(self.sql.statement("session_timezone_utc"))
-            take_facts(raw, OwnConnection(raw).fetch(self.sql.statement("session_facts"))[0])
-            if raw.prepare_threshold is not None:
-                raw.prepared = PreparedStatements(raw)
-            self.learned.learn(OwnConnection(raw).fetch)
+                connection.fetch(self.sql.statement("session_timezone_utc"))
+            take_facts(raw, connection.fetch(self.sql.statement("session_facts"))[0])
+            connection.start_preparing()
+            self.learned.learn(connection.fetch)
         except BaseException:
             raw.close()
             raise
-        return raw
+        return connection
 
     def _connected(self, conninfo: str) -> OwnSession:
         try:

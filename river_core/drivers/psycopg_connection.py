@@ -13,6 +13,7 @@ from river_core.db.statement import Statement
 from river_core.drivers.base import Row
 from river_core.drivers.copying import copy_in
 from river_core.drivers.psycopg_errors import query, wrapped
+from river_core.drivers.psycopg_prepared import PreparedStatements
 from river_core.drivers.psycopg_session import OwnSession, run_again, was_rolled_back
 from river_core.errors import OperationalError
 
@@ -25,6 +26,12 @@ class OwnConnection:
     def __init__(self, raw: OwnSession) -> None:
         """Wrap an open connection."""
         self.raw = raw
+        self._prepared: PreparedStatements | None = None
+
+    def start_preparing(self) -> None:
+        """Prepare what runs often, unless a pooler may change the session between transactions."""
+        if self.raw.prepare_threshold is not None:
+            self._prepared = PreparedStatements(self.raw)
 
     @property
     def in_transaction(self) -> bool:
@@ -54,7 +61,7 @@ class OwnConnection:
             if statement.data is not None:
                 copy_in(self.raw.cursor(), statement.sql, statement.data)
                 return []
-            prepared = self.raw.prepared
+            prepared = self._prepared
             if prepared is not None:
                 if prepared.takes(statement):
                     return prepared.fetch(statement)
@@ -97,8 +104,8 @@ class OwnConnection:
         except psycopg.Error as error:
             raise wrapped(error, self.raw) from error
         finally:
-            if self.raw.prepared is not None:
-                self.raw.prepared.forget()
+            if self._prepared is not None:
+                self._prepared.forget()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -7,25 +7,28 @@ import select
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from river_core.drivers.psycopg_session import OwnAwaitedSession, OwnSession
+from river_core.drivers.psycopg_connection import OwnConnection
+from river_core.drivers.psycopg_session import OwnAwaitedSession
 
 CHECK_WHEN_IDLE_FOR = 30.0
 """Seconds after which an idle connection is asked whether it still answers before it is used."""
+IDLE = TransactionStatus.IDLE
 
 
-def is_usable(check_when_idle_for: float, raw: OwnSession, idle_seconds: float | None) -> bool:
+def is_usable(check_when_idle_for: float, connection: OwnConnection, idle_seconds: float | None) -> bool:
     """Tell whether a connection may be lent: idle, and nothing unread, as a server's farewell is.
 
     One that comes back, without idle seconds, is looked at more closely before it is lent again.
     """
-    if raw.closed or raw.pgconn.transaction_status != TransactionStatus.IDLE:
+    pgconn = connection.raw.pgconn
+    if pgconn.transaction_status != IDLE:  # that of a closed one is another, too
         return False
     if idle_seconds is None:
         return True
-    if idle_seconds < check_when_idle_for and not _has_unread(raw.fileno()):
+    if idle_seconds < check_when_idle_for and not _has_unread(pgconn.socket):
         return True
     try:
-        raw.execute(b"")
+        connection.raw.execute(b"")
     except psycopg.Error:
         return False
     return True

@@ -13,7 +13,6 @@ import psycopg
 from tenacity import AsyncRetrying, Retrying, retry_if_exception, stop_after_attempt, wait_random
 
 from river_core.drivers.base import Row
-from river_core.drivers.psycopg_prepared import PreparedStatements
 from river_core.errors import OperationalError
 
 T = TypeVar("T")
@@ -26,9 +25,6 @@ MAX_PAUSE_SECONDS = 0.1
 
 class OwnSession(psycopg.Connection[Any]):
     """A psycopg connection that we opened ourselves."""
-
-    prepared: PreparedStatements | None = None
-    """What runs statements that are run often; None where nothing may be prepared."""
 
     begins_itself = False
     """Whether a statement on its own needs a transaction, since the default is not READ COMMITTED."""

@@ -111,10 +111,9 @@ class SqliteDriver:
         self._target = f"file:/river-{uuid.uuid4().hex}?vfs=memdb" if self._in_memory else str(path)
         self._keeper: sqlite3.Connection | None = None  # what is in memory lives as long as one is open
         self._lock = threading.Lock()
-        self._pool: Pool[sqlite3.Connection, OwnConnection] = Pool(
-            self._open,
-            sqlite3.Connection.close,
-            lambda raw: OwnConnection(raw, self._sql),
+        self._pool: Pool[OwnConnection] = Pool(
+            lambda: OwnConnection(self._open(), self._sql),
+            lambda connection: connection.raw.close(),
             _is_usable,
             max_size,
             busy_timeout,
@@ -232,10 +231,10 @@ class SqliteDriver:
             time.sleep(WAL_RETRY_SECONDS)
 
 
-def _is_usable(raw: sqlite3.Connection, _idle_seconds: float | None) -> bool:
+def _is_usable(connection: OwnConnection, _idle_seconds: float | None) -> bool:
     """Tell whether a connection may be lent: open and outside a transaction."""
     try:
-        return not raw.in_transaction
+        return not connection.in_transaction
     except sqlite3.ProgrammingError:
         return False
 
