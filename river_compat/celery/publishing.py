@@ -99,32 +99,34 @@ class MadeWhileWritten:
 def publish(
     runtime: Runtime,
     rows: Rows | MadeWhileWritten,
-    policy: PublishPolicy,
+    policy: Callable[[], PublishPolicy],
     enqueue: Enqueue,
     fresh_id: str | None,
+    borrowed: bool,
 ) -> list[int]:
     """Insert rows, all or none, and return their ids, 0 for one that is written later.
 
+    `policy` is asked after the first failure; where a transaction is `borrowed` there is no other try.
     `fresh_id` is the first one's task id where no other row can have it. Nothing is returned for several rows
     that an earlier try inserted although its answer was lost.
 
     Raises kombu's OperationalError when the database cannot be reached.
     """
-    borrowed = enqueue != "own" and runtime.driver.open_transaction() is not None
-    pauses = iter(()) if borrowed else policy.pauses()
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    first_error: errors.OperationalError | None = None
+    began = tried_at = time.monotonic()
+    pauses: Iterator[float] | None = None
     while True:
-        tried_at = time.monotonic()
         try:
-            return _try(runtime, rows, enqueue, fresh_id if first_error else None)
+            return _try(runtime, rows, enqueue, None if pauses is None else fresh_id)
         except errors.OperationalError as error:
-            first_error = first_error or error
+            if pauses is None:
+                pauses = iter(()) if borrowed else policy().pauses()
             pause = next(pauses, None)
             now = time.monotonic()
+            deadline = began + PATIENCE_SECONDS
             if pause is None or now + pause + (now - tried_at) >= deadline:  # the next try may take as long
                 raise OperationalError(f"the task was not sent: {error}") from error
             time.sleep(pause)
+            tried_at = time.monotonic()
 
 
 def _try(

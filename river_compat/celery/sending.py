@@ -5,8 +5,7 @@ Options come, in rising order, from the settings, the task's attributes and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -146,6 +145,12 @@ def flush_while_made(app: Celery, batch: outgoing.Batch, chunks: Iterator[list[I
     publish_telling.tell_after_all(items)
 
 
+def write_row(app: Celery, row: InsertParams, handle: Any, enqueue: Enqueue) -> None:
+    """Write the row of one call that nobody but us looks at, and tell its handle; the id is a fresh one."""
+    inserted = _inserted(app, Rows([row]), lambda: PublishPolicy.of(app.conf, None, None), enqueue, handle.id)
+    handle.attach(inserted.row_ids[0] if inserted.row_ids else None, inserted.joined)
+
+
 def _write(app: Celery, items: Sequence[ToWrite], own_id: str | None) -> None:
     _attach(items, _insert(app, Rows([item.row for item in items]), own_id, items[0].options))
 
@@ -262,8 +267,20 @@ def _insert(
         raise unsupported("a kombu connection", "give connection= a connection to the database")
     policy = PublishPolicy.of(app.conf, options.get("retry"), options.get("retry_policy"))
     given: Enqueue = options.get("river_enqueue_in") or app.conf.river_enqueue_in
-    enqueue: Enqueue = given if connection is None else "ambient"
-    with river_core.ambient.join(connection) if connection is not None else nullcontext():
-        joined = app.runtime.driver.open_transaction() if enqueue != "own" else None
-        row_ids = publish(app.runtime, rows, policy, enqueue, own_id)
+    if connection is None:
+        return _inserted(app, rows, lambda: policy, given, own_id)
+    with river_core.ambient.join(connection):
+        return _inserted(app, rows, lambda: policy, "ambient", own_id)
+
+
+def _inserted(
+    app: Celery,
+    rows: Rows | MadeWhileWritten,
+    policy: Callable[[], PublishPolicy],
+    enqueue: Enqueue,
+    own_id: str | None,
+) -> Inserted:
+    runtime = app.runtime
+    joined = runtime.driver.open_transaction() if enqueue != "own" else None
+    row_ids = publish(runtime, rows, policy, enqueue, own_id, borrowed=joined is not None)
     return Inserted([row_id or None for row_id in row_ids], joined)

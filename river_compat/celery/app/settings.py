@@ -135,6 +135,11 @@ class Settings(SettingsView):
             found[key] = value
         return value
 
+    @property
+    def kept(self) -> Any:
+        """Another object after each change of a setting; None where settings can change unseen."""
+        return None if self._loaded is None or self._added else self._found
+
     def _look_up_anew(self) -> None:
         """Forget what was found; a thread that keeps an older value just now does so where nobody looks."""
         self.__dict__["_found"] = {}

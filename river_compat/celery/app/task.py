@@ -8,7 +8,7 @@ from datetime import datetime
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, ParamSpec, TypeVar
 
-from river_compat.celery import _state
+from river_compat.celery import _state, known_calls
 from river_compat.celery.app.binding import Binding
 from river_compat.celery.app.composing import Composing, is_waiting
 from river_compat.celery.app.handlers import Handlers
@@ -98,6 +98,8 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
     acks_late_of_task: bool | None = None
     """What the task itself says about `acks_late`, None where it says nothing."""
 
+    known_call: known_calls.KnownCall | None = None
+    """What `apply_async` remembers of an earlier call that was given arguments alone."""
     _default_request: Context | None = None
     _dump_arguments: Any = None
     """Makes plain values of models among the arguments of a call, for tasks with `pydantic=True`."""
@@ -183,6 +185,9 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
         check = getattr(self, "__header__", None)
         if self.typing and check is not None and not is_waiting(options):
             check(*(args or ()), **(kwargs or {}))
+        is_bare = not (options or task_id or producer or link or link_error or shadow)
+        if is_bare and (known := known_calls.sent(self, args, kwargs)) is not None:
+            return known
         given = {"task_id": task_id, "producer": producer, "link": link, "link_error": link_error}
         merged = {**task_options(self), **options, **given}
         merged["shadow"] = shadow or self.shadow_name(args, kwargs, merged)
@@ -194,8 +199,10 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
         if app.conf.task_always_eager:
             return apply_as_sent(self, args, kwargs, merged)
         merged.setdefault("result_cls", self.AsyncResult)
-        merged = {**NOT_GIVEN, **merged, "task_type": self}
-        sent: AsyncResult[R] = app.send_task(self.name, args, kwargs, **merged)
+        merged = {**NOT_GIVEN, **merged}
+        sent: AsyncResult[R] = app.send_task(self.name, args, kwargs, task_type=self, **merged)
+        if is_bare:
+            known_calls.learn(self, merged)
         return sent
 
     async def aapply_async(

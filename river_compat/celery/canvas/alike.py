@@ -11,19 +11,17 @@ Whatever somebody else has a say in goes the ordinary way, call by call: an `app
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from json.encoder import encode_basestring
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from river_compat import envelope
-from river_compat.celery import signals, workflow_calls
+from river_compat.celery import workflow_calls
 from river_compat.celery.app.task import Task
 from river_compat.celery.canvas.signature import Signature
-from river_compat.celery.message import Message, body_of, call_of
+from river_compat.celery.known_calls import nobody_looks
+from river_compat.celery.message import Message
 from river_compat.celery.own_ways import is_own
+from river_compat.celery.row_text import RowText
 from river_compat.celery.successor import successor_of
-from river_compat.shortened import short_repr
-from river_core.encoding import sanitize_text
 from river_core.insert import InsertParams
 
 if TYPE_CHECKING:
@@ -33,9 +31,6 @@ if TYPE_CHECKING:
 FEW = 8
 """In a workflow of no more steps there is nothing to be won."""
 
-_ID, _BODY, _ARGS, _KWARGS = "\ue000id\ue000", "\ue000body\ue000", "\ue000args\ue000", "\ue000kwargs\ue000"
-_INDEX = 918273645546372819
-_ID_AT, _BODY_AT, _INDEX_AT, _ARGS_AT, _KWARGS_AT = range(1, 10, 2)
 _MISSING = object()
 VARYING = ("task_id", "group_index")
 """Options of a signature that differ between members."""
@@ -83,14 +78,6 @@ def _place(step: Step) -> tuple[int, ...]:
     return id(step.sig._type), id(step.start), id(step.body), id(step.follows)
 
 
-def nobody_looks(app: Any) -> bool:
-    """Whether nobody but us has a say in how the calls of an application are sent."""
-    conf = app.conf
-    told = (signals.before_task_publish, signals.after_task_publish, signals.task_sent)
-    watched = any(signal.receivers for signal in told)
-    return not (watched or conf.task_routes or conf.task_always_eager) and is_own(app.send_task)
-
-
 def _goes_our_way(app: Any, step: Step) -> bool:
     task, sig = step.sig._type, step.sig
     return (
@@ -131,32 +118,27 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """The row of a first step, in `pieces`: every second one is a hole for what differs."""
+    """The row of a first step, and the text that those of others are made of."""
 
     first: ToWrite
-    pieces: tuple[str, ...]
+    text: RowText
     options: tuple[tuple[str, Any], ...]
     """The options of its signature that others must have, too."""
     option_count: int
     check: Any
-    shows_arguments: bool
     root_id: str | None
     priority: int | None
-    bare: list[str] = field(default_factory=list)
-    """The body of a call without arguments, once there was one."""
 
     @classmethod
     def of(cls, first: ToWrite, step: Step) -> Pattern | None:
         """Take the row of a step apart; None where that would not make the very same row again."""
         task, options = step.sig._type, step.sig.options
-        shows_arguments = first.message.args_repr is None and first.message.kwargs_repr is None
         pattern = cls(
             first=first,
-            pieces=_pieces(first.message, shows_arguments),
+            text=RowText.of(first.message),
             options=tuple((name, options[name]) for name in options if name not in VARYING),
             option_count=len(options),
             check=getattr(task, "__header__", None) if task.typing else None,
-            shows_arguments=shows_arguments,
             root_id=None if step.root_id == first.task_id else step.root_id,
             priority=step.priority,
         )
@@ -188,7 +170,7 @@ class Pattern:
         task_id, handle = options["task_id"], sig.frozen
         step.root_id, step.priority = self.root_id or task_id, self.priority
         handle.ignored = bool(self.first.message.headers.get("ignore_result"))
-        text = self._text(task_id, options.get("group_index"), args, kwargs)
+        text = self.text.of_call(task_id, options.get("group_index"), args, kwargs)
         made = InsertParams(
             row.kind,
             text,
@@ -203,25 +185,6 @@ class Pattern:
         )
         return Copy(made, handle, task_id, step, self)
 
-    def _text(self, task_id: str, index: Any, args: Any, kwargs: Mapping[str, Any]) -> str:
-        pieces = [*self.pieces]
-        pieces[_ID_AT] = encode_basestring(envelope.storable("task id", task_id))
-        if pieces[_INDEX_AT]:
-            pieces[_INDEX_AT] = str(index)
-        has_any = args or kwargs or type(args) is not tuple
-        pieces[_BODY_AT] = self._body(args, kwargs) if has_any else self._bare_body()
-        if self.shows_arguments:
-            pieces[_ARGS_AT], pieces[_KWARGS_AT] = _shown(args), _shown(kwargs)
-        return "".join(pieces)
-
-    def _bare_body(self) -> str:
-        if not self.bare:
-            self.bare.append(self._body((), {}))
-        return self.bare[0]
-
-    def _body(self, args: Any, kwargs: Mapping[str, Any]) -> str:
-        return encode_basestring(body_of(self.first.message, args, kwargs).text)
-
 
 def _arguments(step: Step) -> tuple[Any, Mapping[str, Any]]:
     start, sig = step.start, step.sig
@@ -229,30 +192,3 @@ def _arguments(step: Step) -> tuple[Any, Mapping[str, Any]]:
         return sig["args"], sig["kwargs"]
     args, kwargs, _ = sig._merge(start.args, start.kwargs)
     return args, kwargs
-
-
-def _shown(value: Any) -> str:
-    if not value and type(value) in (tuple, dict):
-        return '"()"' if type(value) is tuple else '"{}"'
-    return encode_basestring(sanitize_text(short_repr(value)[: envelope.REPR_CHARACTERS]))
-
-
-def _pieces(message: Message, shows_arguments: bool) -> tuple[str, ...]:
-    """Write a row with marks for what differs, and cut its text there."""
-    has_index = message.headers.get("group_index") is not None
-    headers = {**message.headers, "group_index": _INDEX} if has_index else message.headers
-    marked = replace(message, task_id=_ID, headers=headers)
-    if shows_arguments:
-        marked = replace(marked, args_repr=_ARGS, kwargs_repr=_KWARGS)
-    text = envelope.encode(replace(call_of(marked), body=_BODY))
-    marks = (_quoted(_ID), _quoted(_BODY), str(_INDEX), _quoted(_ARGS), _quoted(_KWARGS))
-    pieces: list[str] = []
-    for mark in marks:
-        before, found, after = text.partition(mark)
-        pieces += [before, mark] if found else ["", ""]
-        text = after if found else text
-    return (*pieces, text)
-
-
-def _quoted(mark: str) -> str:
-    return f'"{mark}"'

@@ -11,11 +11,12 @@ from itertools import chain, islice
 from typing import Any
 
 from river_compat.celery import outgoing
-from river_compat.celery.canvas.alike import Alike, nobody_looks
+from river_compat.celery.canvas.alike import Alike
 from river_compat.celery.canvas.collector import resting
 from river_compat.celery.canvas.launching import add_step, note_child
 from river_compat.celery.canvas.plan import Plan, Start
 from river_compat.celery.canvas.signature import Signature
+from river_compat.celery.known_calls import nobody_looks
 from river_compat.celery.outgoing import Batch
 from river_compat.celery.sending import flush, flush_while_made, goes_alone
 from river_core.insert import InsertParams

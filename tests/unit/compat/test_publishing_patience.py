@@ -33,6 +33,6 @@ def test_no_try_is_begun_that_would_end_after_five_seconds(
     monkeypatch.setattr(publishing.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(publishing.time, "sleep", lambda pause: clock.__setitem__(0, clock[0] + pause))
     with pytest.raises(OperationalError, match="no answer"):
-        publish(None, ROW, POLICY, "own", None)  # type: ignore[arg-type]  # no runtime is reached
+        publish(None, ROW, lambda: POLICY, "own", None, borrowed=False)  # type: ignore[arg-type]  # no runtime is reached
     assert len(calls) == tries
     assert clock[0] <= 5.0
