@@ -198,12 +198,12 @@ def test_threads_get_connections_of_their_own(driver: Driver) -> None:
         with driver.connect() as connection:
             connection.fetch(Statement("names", QUEUE_NAMES, {}))
             inside.set()
-            leave.wait(10)
+            leave.wait(60)
 
     thread = threading.Thread(target=read)
     thread.start()
     try:
-        assert inside.wait(10)
+        assert inside.wait(60)
         with driver.connect() as connection, connection.transaction():
             connection.fetch(add_queue("a"))
     finally:
@@ -348,7 +348,7 @@ def test_many_threads_may_open_a_new_file_at_once(tmp_path: Path) -> None:
 
     def open_and_read() -> None:
         with closing(SqliteDriver(tmp_path / "new.db")) as driver:
-            barrier.wait(10)
+            barrier.wait(60)
             try:
                 fetch(driver, "SELECT 1")
             except DatabaseError as error:

@@ -310,7 +310,7 @@ def test_semantic_metrics_and_milliseconds(driver: Driver) -> None:
 
 def test_a_worker_with_threads_and_its_claims(driver: Driver, telemetry: Telemetry) -> None:
     """Spans do not mix between slots, and what claims took is measured by queue."""
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=60)
     seen: dict[int, trace.SpanContext] = {}
 
     def one(job: Job) -> None:

@@ -33,7 +33,7 @@ def test_create_task(celery_app, celery_worker):
     def mul(x, y):
         return x * y
 
-    assert mul.delay(4, 4).get(timeout=10) == 16
+    assert mul.delay(4, 4).get(timeout=60) == 16
     assert celery_app.conf.task_default_queue == "tests"
 
 
@@ -53,10 +53,10 @@ class TestSession:
         self.double = double
 
     def test_first(self, celery_session_worker):
-        assert self.double.delay(4).get(timeout=10) == 8
+        assert self.double.delay(4).get(timeout=60) == 8
 
     def test_second(self, celery_session_worker, celery_session_app):
-        assert celery_session_app.tasks["double"].delay(5).get(timeout=10) == 10
+        assert celery_session_app.tasks["double"].delay(5).get(timeout=60) == 10
 
 
 def test_current(depends_on_current_app, celery_app):
@@ -128,7 +128,7 @@ def test_a_worker_starts_answers_and_stops(pool: str) -> None:
     before = _state.get_current_app()
     with setup_default_app(app):
         with start_worker(app, pool=pool) as worker:
-            assert add.delay(2, 3).get(timeout=10) == 5
+            assert add.delay(2, 3).get(timeout=60) == 5
             assert worker.app is app
             assert heard == ["started"]
         assert heard == ["started", "stopped"]
@@ -143,12 +143,12 @@ def test_a_worker_whose_task_does_not_end_is_reported() -> None:
     @app.task(name="hold")
     def hold() -> None:
         runs.set()
-        go_on.wait(30)
+        go_on.wait(60)
 
     def hold_one() -> None:
         with start_worker(app, pool="threads", shutdown_timeout=0.1):
             hold.delay()
-            assert runs.wait(10)
+            assert runs.wait(60)
             threading.Timer(0.5, go_on.set).start()
 
     with setup_default_app(app), pytest.raises(RuntimeError, match="shutdown_timeout"):
@@ -176,10 +176,10 @@ def test_a_running_task_sees_that_it_is_to_abort() -> None:
         waiting.abort()
         assert waiting.is_aborted()
         with start_worker(app):
-            assert waiting.get(timeout=10) == "stopped"
+            assert waiting.get(timeout=60) == "stopped"
             runs.clear()
             running = long.delay()
-            assert runs.wait(10)
+            assert runs.wait(60)
             running.abort()
-            assert running.get(timeout=10) == "stopped"
+            assert running.get(timeout=60) == "stopped"
             assert not running.is_aborted()

@@ -32,13 +32,13 @@ def ahead() -> float:
 
 @pytest.mark.parametrize("seconds", [90.0, -90.0, 1.0])
 def test_a_wrong_clock_is_set_right(seconds: float) -> None:
-    assert told(seconds) == pytest.approx(-seconds, abs=0.1)
-    assert ahead() == pytest.approx(seconds, abs=0.1)
+    assert told(seconds) == pytest.approx(-seconds, abs=0.5)
+    assert ahead() == pytest.approx(seconds, abs=0.5)
     followed = clock.followed()
     clock.follow(None)
-    assert ahead() == pytest.approx(0, abs=0.1)
+    assert ahead() == pytest.approx(0, abs=0.5)
     clock.follow(followed)
-    assert ahead() == pytest.approx(seconds, abs=0.1)
+    assert ahead() == pytest.approx(seconds, abs=0.5)
 
 
 @pytest.mark.parametrize(("seconds", "answer"), [(0.1, 0.0), (-0.1, 0.0), (2.0, 4.0)])

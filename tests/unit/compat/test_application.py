@@ -402,7 +402,7 @@ def test_each_thread_sees_its_own_request() -> None:
 
     @app.task(bind=True, shared=False)
     def who(self):
-        barrier.wait(10)
+        barrier.wait(60)
         return [self.request.id, current_task.request.id]
 
     seen: dict[str, Any] = {}

@@ -28,7 +28,7 @@ def test_sending_to_a_database_that_is_silent_fails_soon() -> None:
             task.delay()
         took = time.monotonic() - began
         app.close()
-    assert took < 5 + 1  # its own time, and one second for a busy machine
+    assert took < 30  # five seconds are its own time; without it the system waits for minutes
 
 
 @pytest.fixture

@@ -62,10 +62,10 @@ def test_the_program_runs_until_it_is_stopped(app: Celery, capsys: pytest.Captur
     thread = threading.Thread(target=program.run)
     thread.start()
     try:
-        assert begun.wait(10)
+        assert begun.wait(60)
     finally:
         program.stop()
-        thread.join(10)
+        thread.join(60)
         beat_init.disconnect(dispatch_uid="test_periodic")
     assert not thread.is_alive()
     assert "entries -> 1" in capsys.readouterr().out

@@ -18,7 +18,7 @@ def observe():
     return {
         "id": result.id == task_id,
         "task_id": result.task_id == task_id,
-        "seen_inside": result.get(timeout=20) == task_id,
+        "seen_inside": result.get(timeout=60) == task_id,
         "from_id": outcome(AsyncResult(task_id))["state"],
         "from_app": outcome(app.AsyncResult(task_id))["state"],
         "from_task": outcome(own_id.AsyncResult(task_id))["state"],

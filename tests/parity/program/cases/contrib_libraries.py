@@ -79,9 +79,9 @@ def header(self):
 
 
 with start_worker(app, perform_ping_check=False):
-    seen = {"fail": fail.delay().get(timeout=20, propagate=False).__class__.__name__}
-    seen["again"] = (again.s() | after.s()).delay().get(timeout=20)
-    seen["header"] = header.delay().get(timeout=20)
+    seen = {"fail": fail.delay().get(timeout=60, propagate=False).__class__.__name__}
+    seen["again"] = (again.s() | after.s()).delay().get(timeout=60)
+    seen["header"] = header.delay().get(timeout=60)
 calls = sorted(each for each in told if each[0] == "called")
 sent = sorted(each for each in told if each[0] == "sent" and each[1] != "own.after")
 print("SEEN", json.dumps({**seen, "called": calls, "sent": sent, "sentry": events}))

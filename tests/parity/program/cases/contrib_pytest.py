@@ -32,8 +32,8 @@ def test_worker(celery_app, celery_worker):
         return x + y
 
     celery_worker.reload()
-    assert add.delay(4, 4).get(timeout=10) == 8
-    assert multiply.delay(3, 3).get(timeout=10) == 9
+    assert add.delay(4, 4).get(timeout=60) == 8
+    assert multiply.delay(3, 3).get(timeout=60) == 9
     assert celery_app.conf.task_default_queue == "tested"
     assert not celery_app.strict_typing
 

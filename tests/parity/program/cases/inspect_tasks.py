@@ -28,7 +28,7 @@ def observe():
     registered = [item for items in inspect.registered("rate_limit").values() for item in items]
     queues = {item["name"] for items in inspect.active_queues().values() for item in items}
     Path(f"{key}.go").touch()
-    result.get(timeout=20)
+    result.get(timeout=60)
     return {
         "has": [name for name in FACTS if name in active],
         "args": [value == key for value in active["args"]],

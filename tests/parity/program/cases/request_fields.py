@@ -40,5 +40,5 @@ def fields(self, *args, **kwargs):
 
 def observe():
     task_id = new_id()
-    seen = fields.apply_async((1, "two"), {"three": 3.0}, task_id=task_id).get(timeout=20)
+    seen = fields.apply_async((1, "two"), {"three": 3.0}, task_id=task_id).get(timeout=60)
     return {name: "OWN ID" if value == task_id else repr(value) for name, value in seen.items()}

@@ -20,6 +20,6 @@ def count(self):
 
 def observe():
     counts = {}
-    for process, number in [count.delay().get(timeout=20) for _ in range(12)]:
+    for process, number in [count.delay().get(timeout=60) for _ in range(12)]:
         counts.setdefault(process, []).append(number)
     return all(numbers == list(range(1, len(numbers) + 1)) for numbers in counts.values())

@@ -64,11 +64,11 @@ def observe():
         seen = {"pidfile": (own.directory / "w1.pid").read_text().strip() == str(worker.pid)}
         slow = own.send("own.sleep")
         seen["included"] = outcome(own.send("more.included"))
-        runs = [own.send("own.where").get(timeout=20) for _ in range(3)]
+        runs = [own.send("own.where").get(timeout=60) for _ in range(3)]
         seen["names"] = [name == f"w1@{host}" for _, name in runs]
         seen["processes"] = len({pid for pid, _ in runs})
         excluded = own.send("own.where", queue=f"{own.queue}-other")
-        seen["limit"] = isinstance(slow.get(timeout=20, propagate=False), SoftTimeLimitExceeded)
+        seen["limit"] = isinstance(slow.get(timeout=60, propagate=False), SoftTimeLimitExceeded)
         seen["ticks"] = len(wait_for_notes(f"{own.queue}-ticks", 2)) >= 2
         log = own.directory / "log-w1.txt"
         until(lambda: log.read_text(), lambda text: "more.included" in text and "own.where" in text)
