@@ -18,20 +18,18 @@ from river_compat.celery.app.configuration import Configuration
 from river_compat.celery.app.connections import Connections
 from river_compat.celery.app.declaring import AnyTask, Declaring
 from river_compat.celery.app.log import Logging
-from river_compat.celery.app.modules import Discovery, Packages, import_modules
+from river_compat.celery.app.modules import Discovery, TaskModules
+from river_compat.celery.app.own_classes import OwnClasses
 from river_compat.celery.app.periodic import Periodic
 from river_compat.celery.app.remote import Remote
 from river_compat.celery.app.settings import Settings
 from river_compat.celery.async_result import AsyncResult
 from river_compat.celery.backend import RowBackend
 from river_compat.celery.exceptions import AlwaysEagerIgnored, unsupported
-from river_compat.celery.group_result import GroupResult
 from river_compat.celery.not_yet import refuse_attribute
 from river_compat.celery.options import queue_name
 from river_compat.celery.own_ways import own
-from river_compat.celery.result_set import ResultSet
 from river_compat.celery.sending import send, task_options
-from river_compat.importing import working_directory_first
 from river_compat.runtime import Runtime
 from river_core.forking import in_forked_child
 
@@ -39,7 +37,7 @@ OID = str(uuid.uuid4())
 """What tells this process's clients from others, as Celery's reply queues do."""
 
 
-class Celery(Configuration, Declaring, Connections, Periodic, Remote, CommandLine):
+class Celery(Configuration, Declaring, TaskModules, OwnClasses, Connections, Periodic, Remote, CommandLine):
     """A Celery application whose queue is a database.
 
     >>> app = Celery("shop", broker="postgresql://localhost/shop")  # doctest: +SKIP
@@ -177,54 +175,10 @@ class Celery(Configuration, Declaring, Connections, Periodic, Remote, CommandLin
             return not task.acks_late_of_task
         return not self.conf.task_acks_late and self.conf.is_set("task_acks_late")
 
-    # -- modules
-
-    def autodiscover_tasks(
-        self, packages: Packages = None, related_name: str | None = "tasks", force: bool = False
-    ) -> None:
-        """Import `<package>.<related_name>` of each package when a worker starts, or now (`force`).
-
-        Without packages those of Django's installed apps are meant.
-        """
-        discovery = Discovery(self._installed_packages if packages is None else packages, related_name)
-        if force:
-            discovery.run(self.loader)
-        else:
-            self._discoveries.append(discovery)
-
-    def discover_tasks(self) -> None:
-        """Do what `autodiscover_tasks` was called for; loaders call it before they import other modules."""
-        for discovery in self._discoveries:
-            discovery.run(self.loader)
-
-    def _installed_packages(self) -> list[str]:
-        return [package for fixup in self._fixups for package in fixup.autodiscover_tasks()]
-
-    def import_default_modules(self, more: Iterable[str] = ()) -> list[str]:
-        """Import what was to be discovered, then `include`, `imports` and `more`; returns the latters' names.
-
-        What a receiver of the signal `import_modules` raises passes through.
-        """
-        with working_directory_first():
-            found = [module.__name__ for module in self.loader.import_default_modules()]
-            return [*found, *import_modules(more)]
-
     @property
     def fixups(self) -> list[framework_fixups.Fixup]:
         """What this application does because of a framework, such as Django."""
         return self._fixups
-
-    @cached_property
-    def WorkController(self) -> Any:  # noqa: N802 - the name is Celery's
-        """The class of workers that belong to this application."""
-        from river_compat.celery.worker import WorkController as Base
-
-        return type("WorkController", (Base,), {"app": self, "__module__": Base.__module__})
-
-    @property
-    def Worker(self) -> Any:  # noqa: N802 - the name is Celery's
-        """The same class."""
-        return self.WorkController
 
     @property
     def oid(self) -> str:
@@ -261,11 +215,6 @@ class Celery(Configuration, Declaring, Connections, Periodic, Remote, CommandLin
             options = {**task_options(task), **options}
         return send(self, name, args, kwargs, task, options)
 
-    @cached_property
-    def AsyncResult(self) -> Any:  # noqa: N802 - the name is Celery's
-        """The class of result handles that belong to this application."""
-        return type("AsyncResult", (AsyncResult,), {"app": self, "__module__": AsyncResult.__module__})
-
     def signature(self, *args: Any, **kwargs: Any) -> Any:
         """Return a signature that belongs to this application."""
         kwargs["app"] = self
@@ -283,16 +232,6 @@ class Celery(Configuration, Declaring, Connections, Periodic, Remote, CommandLin
             self._thread.oid = str(uuid.uuid4())
         oid: str = self._thread.oid
         return oid
-
-    @cached_property
-    def GroupResult(self) -> Any:  # noqa: N802 - the name is Celery's
-        """The class of group results that belong to this application."""
-        return type("GroupResult", (GroupResult,), {"_app": self, "__module__": GroupResult.__module__})
-
-    @cached_property
-    def ResultSet(self) -> Any:  # noqa: N802 - the name is Celery's
-        """The class of result sets that belong to this application."""
-        return type("ResultSet", (ResultSet,), {"_app": self, "__module__": ResultSet.__module__})
 
     if not TYPE_CHECKING:  # type checkers report a missing attribute themselves
 
