@@ -112,7 +112,7 @@ def test_only_sqlite_has_an_outbox_to_clean(driver: Driver) -> None:
 def test_a_statement_that_takes_too_long_is_ended(postgres_driver: Driver) -> None:
     """The server ends it, the row stays, and the time-out is counted for smaller batches."""
     row = finished(postgres_driver, "completed", 2 * DAY)
-    cleaner = JobCleaner(postgres_driver, timeout=0.05, clock=FixedClock())
+    cleaner = JobCleaner(postgres_driver, timeout=1.0, clock=FixedClock())
     with postgres_driver.connect() as other, other.transaction():
         other.run_script("LOCK TABLE river_job IN ACCESS EXCLUSIVE MODE")
         with pytest.raises(OperationalError, match="statement timeout"):

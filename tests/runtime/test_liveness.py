@@ -21,6 +21,7 @@ from river_core.drivers import open_driver
 from river_core.drivers.base import Driver
 from river_core.errors import OperationalError
 from river_core.notifier import TOPIC_LEADERSHIP, Notifier
+from river_core.task import Job
 from river_core.worker.identity import LOCKED, POLL_ONLY
 from river_core.worker.liveness import LivenessLock, lockable
 from river_core.worker.recovery import Recovery, RecoveryTiming
@@ -389,12 +390,17 @@ def test_a_row_that_its_task_holds_does_not_keep_others_from_the_refresh(postgre
 
 def test_a_worker_refreshes_as_often_as_it_is_told(driver: Driver) -> None:
     """While a job runs its row is renewed again and again; the job notices nothing and ends once."""
-    gate = Gate()
-    with running(driver, registry(known=gate), refresh_attempts_after=0.05):
+    gate, starts = Gate(), list[datetime]()
+
+    def task(job: Job) -> None:
+        assert job.row.attempted_at is not None
+        starts.append(job.row.attempted_at)
+        gate(job)
+
+    with running(driver, registry(known=task), refresh_attempts_after=0.05):
         job = insert(driver, "known")
         assert gate.began.wait(DEADLINE)
-        first = read(driver, job.id).attempted_at
-        assert first is not None
+        [first] = starts
         later = wait_for(lambda: renewed(driver, job.id, first), "the first renewal")
         wait_for(lambda: renewed(driver, job.id, later), "the second renewal")
         gate.release.set()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from river_core import join
 from river_core.client import Client
 from river_core.drivers.base import Driver
 from river_core.errors import JobCancelError, JobSnoozeError
@@ -215,10 +216,6 @@ def test_unknown_kinds_stay_when_only_known_ones_are_fetched(driver: Driver) -> 
 def test_a_broken_row_fails_alone(driver: Driver) -> None:
     """Checklist 81. A row whose args are no object fails; its neighbour in the same claim runs."""
     ran: list[int] = []
-    broken = insert(driver, "reads")
-    healthy = insert(driver, "reads")
-    with driver.connect() as connection:
-        connection.run_script(f"UPDATE river_job SET args = jsonb('[1]') WHERE id = {broken.id}")
 
     def task(job: Job) -> None:
         assert isinstance(job.args, dict)
@@ -226,6 +223,9 @@ def test_a_broken_row_fails_alone(driver: Driver) -> None:
 
     with running(driver, registry(reads=task), claims=1) as worker:
         events = worker.events.subscribe()
+        with driver.connect() as connection, connection.transaction(), join(connection.raw):
+            broken, healthy = (insert(driver, "reads") for _ in range(2))
+            connection.run_script(f"UPDATE river_job SET args = jsonb('[1]') WHERE id = {broken.id}")
         kinds = {next_event(events).kind, next_event(events).kind}
     assert kinds == {EventKind.JOB_FAILED, EventKind.JOB_COMPLETED}
     assert ran == [healthy.id]
@@ -310,9 +310,6 @@ def test_a_task_that_breaks_outside_its_body_fails_that_attempt(driver: Driver) 
 def test_a_malformed_value_on_sqlite_fails_alone(sqlite_driver: Driver, column: str, blob: str) -> None:
     """SQLite checks no JSON; a stranger's broken blob must not fail the claim that its row is part of."""
     ran: list[int] = []
-    before, broken, after = (insert(sqlite_driver, "reads") for _ in range(3))
-    with sqlite_driver.connect() as connection:
-        connection.run_script(f"UPDATE river_job SET {column} = {blob} WHERE id = {broken.id}")
 
     def task(job: Job) -> None:
         assert isinstance(job.args, dict)
@@ -321,6 +318,9 @@ def test_a_malformed_value_on_sqlite_fails_alone(sqlite_driver: Driver, column: 
 
     with running(sqlite_driver, registry(reads=task)) as worker:
         events = worker.events.subscribe(EventKind.JOB_COMPLETED)
+        with sqlite_driver.connect() as connection, connection.transaction(), join(connection.raw):
+            before, broken, after = (insert(sqlite_driver, "reads") for _ in range(3))
+            connection.run_script(f"UPDATE river_job SET {column} = {blob} WHERE id = {broken.id}")
         ended = {event.job.id for event in (next_event(events), next_event(events)) if event.job}
         assert ended >= {before.id, after.id} or broken.id in ended
         wait_for(
