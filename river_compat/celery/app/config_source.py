@@ -1,7 +1,7 @@
 """Reads a configuration object: which of its names are settings, and under which spelling.
 
-With a namespace, `CELERY_` + the new name in upper case counts and nothing else. Without one, new
-lower-case or old upper-case names count, but not both kinds mixed.
+With a namespace, `CELERY_` + the new name in upper case counts, and an old name where the new one is not set.
+Without one, new lower-case or old upper-case names count, but not both kinds mixed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ TIME_ZONE_OF_DJANGO = "TIME_ZONE"
 """Django's setting, which counts where `timezone` is not set."""
 OF_DJANGO = frozenset({"CELERY_DB_REUSE_MAX"})
 """Names that look like settings and are read by Django's fixup."""
+OLD_BESIDE_NEW = ("CELERY", "BROKER_")
+"""How old names begin that count under a namespace; others, as S3_BUCKET, may be meant for anything."""
 
 
 def read_source(source: Any, silent: bool, namespace: str | None) -> dict[str, Any]:
     """Return settings by their new names from an object, class, mapping, `module` or `module:attribute`.
 
     With `silent` a module that cannot be imported counts as empty. Raises ImproperlyConfigured for
-    mixed spellings; warns once per name under the namespace that no setting has.
+    mixed spellings; warns once per name under the namespace that no setting has, by its new or old name.
     """
     prefix = f"{namespace.rstrip('_')}_" if namespace else ""
     values = _values(source, silent, prefix)
@@ -62,23 +64,33 @@ def values_of(source: Any, prefix: str = "") -> dict[str, Any]:
     """
     names = source if isinstance(source, Mapping) else dir(source)
     public = [name for name in names if not str(name).startswith("_")]
-    wanted = [name for name in public if str(name).startswith(prefix) or name == TIME_ZONE_OF_DJANGO]
+    wanted = [
+        name
+        for name in public
+        if str(name).startswith(prefix) or name == TIME_ZONE_OF_DJANGO or _is_old(str(name))
+    ]
     return {name: source[name] if isinstance(source, Mapping) else getattr(source, name) for name in wanted}
 
 
 def _of_namespace(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    old: dict[str, Any] = {}
     for key, value in values.items():
-        if not key.startswith(prefix) or not _same_case(key, prefix):
-            continue
-        name = key.removeprefix(prefix).lower()
-        if name in KNOWN or name.startswith(SECTIONS):
+        is_prefixed = key.startswith(prefix) and _same_case(key, prefix)
+        name = key.removeprefix(prefix).lower() if is_prefixed else ""
+        if name in KNOWN:
             found[name] = value
-        elif key in OF_DJANGO:
-            continue
-        else:
+        elif _is_old(key):
+            old[OF_OLD_NAME[key]] = value
+        elif name.startswith(SECTIONS):
+            found[name] = value
+        elif is_prefixed and key not in OF_DJANGO:
             _warn_unknown(key, name, prefix)
-    return found
+    return {**old, **found}
+
+
+def _is_old(key: str) -> bool:
+    return key in OF_OLD_NAME and key.startswith(OLD_BESIDE_NEW)
 
 
 def _same_case(key: str, prefix: str) -> bool:
@@ -87,8 +99,7 @@ def _same_case(key: str, prefix: str) -> bool:
 
 def _warn_unknown(key: str, name: str, prefix: str) -> None:
     close = get_close_matches(name, KNOWN, 1, 0.6)
-    new = OF_OLD_NAME.get(key) or (close[0] if close else None)
-    advice = f"; did you mean {prefix}{new.upper()}?" if new else ""
+    advice = f"; did you mean {prefix}{close[0].upper()}?" if close else ""
     warnings.warn(CeleryWarning(f"{key} is no setting and is ignored{advice}"), stacklevel=2)
 
 

@@ -112,11 +112,27 @@ def test_with_a_namespace_only_its_names_count() -> None:
     assert app.conf.task_default_queue == "celery"
 
 
+def test_old_names_count_under_a_namespace_where_the_new_one_is_not_set() -> None:
+    """As with Celery: projects have `CELERY_DEFAULT_QUEUE` and `CELERYD_CONCURRENCY` beside new names."""
+    app = make()
+    old = {
+        "CELERY_DEFAULT_QUEUE": "low",
+        "CELERY_IGNORE_RESULT": True,
+        "CELERYD_CONCURRENCY": 3,
+        "CELERY_TASK_RESULT_EXPIRES": 18,
+        "S3_BUCKET": "of the application",
+    }
+    app.config_from_object({"CELERY_RESULT_EXPIRES": 17, **old}, namespace="CELERY")
+    conf = app.conf
+    assert (conf.task_default_queue, conf.task_ignore_result, conf.worker_concurrency) == ("low", True, 3)
+    assert conf.result_expires == 17
+    assert conf.s3_bucket is None
+
+
 @pytest.mark.parametrize(
     ("key", "advice"),
     [
         ("CELERY_TASK_ALWAYS_EAGRE", "CELERY_TASK_ALWAYS_EAGER"),
-        ("CELERY_ALWAYS_EAGER", "CELERY_TASK_ALWAYS_EAGER"),
         ("CELERY_TIMEZON", "CELERY_TIMEZONE"),
     ],
 )
