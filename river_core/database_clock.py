@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from datetime import datetime
 
 from river_core import clock
 from river_core.db.maintenance import database_time, decode_database_time
@@ -24,9 +25,14 @@ class DatabaseClock:
         self._next = 0.0
         self._said = False
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to ask again."""
+        return time.monotonic() >= self._next
+
     def follow(self) -> None:
         """Ask again if it is time to; raises DatabaseError."""
-        if time.monotonic() >= self._next:
+        if self.is_due:
             with self._driver.connect() as connection:
                 self.follow_on(connection)
 
@@ -35,9 +41,12 @@ class DatabaseClock:
         sql = self._driver.sql
         before = time.monotonic()
         [row] = connection.fetch(database_time(sql))
-        after = time.monotonic()
+        self.hear(decode_database_time(sql, row), before, time.monotonic())
+
+    def hear(self, told: datetime, before: float, after: float) -> None:
+        """Take the time that a statement brought which ran between two moments of the monotonic clock."""
         self._next = after + self._interval
-        self._say(clock.learn(decode_database_time(sql, row), before, after))
+        self._say(clock.learn(told, before, after))
 
     def _say(self, ahead: float) -> None:
         if ahead and not self._said:

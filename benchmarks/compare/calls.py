@@ -38,10 +38,10 @@ def measure(figures: Figures, ours: Ours, relaxed: Relaxed, theirs: Theirs, roun
 
 def _round(ours: Ours, relaxed: Relaxed, theirs: Theirs, calls: int) -> dict[str, list[float]]:
     statement = bare("insert")
-    [row] = rows(ours.app, ours.tasks.noop, 1)
+    made = [noop_parameters(row) for row in rows(ours.app, ours.tasks.noop, calls)]  # each with its own id
 
     def insert() -> None:
-        ours.connection.execute(statement, noop_parameters(row), prepare=True).fetchone()
+        ours.connection.execute(statement, made.pop(), prepare=True).fetchone()
 
     ways: dict[str, Callable[[], object]] = {BARE: insert}
     for side in (ours, relaxed, theirs):

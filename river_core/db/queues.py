@@ -53,6 +53,17 @@ def queue_list(sql: Sql, limit: int) -> Statement:
     return sql.statement("queue_list", limit=limit)
 
 
+def queue_list_timed(sql: Sql, limit: int) -> Statement:
+    """Do the same, each row with the time of the database behind it; read by `decode_timed_queues`."""
+    return sql.statement("queue_list_timed", limit=limit)
+
+
+def decode_timed_queues(rows: Iterable[Sequence[Any]]) -> tuple[list[QueueRow], datetime | None]:
+    """Return the queues, and the time of the database; None where there is no queue to tell it."""
+    found = list(rows)
+    return [decode_queue(row[:-1]) for row in found], decode_time(found[0][-1]) if found else None
+
+
 def queue_pause(sql: Sql, name: str, now: datetime | None = None) -> Statement:
     """Pause a queue, or all for `*`; returns what was found (River: QueuePause)."""
     return sql.statement("queue_pause", name=name, now=sql.time(now))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from river_core.database_clock import DatabaseClock
 from river_core.db import queues, work
 from river_core.db.queues import QueueRow
-from river_core.drivers.base import Driver
+from river_core.drivers.base import Connection, Driver
 from river_core.notifier import Payload
 from river_core.service import Service
 from river_core.worker.events import Event, EventBus, EventKind
@@ -105,8 +105,6 @@ class Attendant(Service):
             self._overtime = (math.inf, self._overtime[1])
         if now >= self._next_poll:
             self._next_poll = now + CONTROL_POLL_SECONDS
-            if self._database_clock is not None:
-                self._database_clock.follow()
             self._poll_cancellations()
             self._poll_queues()
         if now >= self._next_report:
@@ -131,16 +129,29 @@ class Attendant(Service):
     def _poll_queues(self) -> None:
         heard = self._heard
         with self._driver.connect() as connection:
-            rows = connection.fetch(queues.queue_list(self._driver.sql, MAX_QUEUES))
+            found = self._queues_by_the_clock(connection)
         with self._settings:
             if heard != self._heard:
                 self.poll_now()  # what was read may be older than what was heard meanwhile
                 return
-            for row in rows:
-                queue = queues.decode_queue(row)
+            for queue in found:
                 self._set_paused(queue.name, queue.paused_at is not None, queue)
                 if (producer := self._producers.get(queue.name)) is not None:
                     producer.metadata = queue.encoded_metadata
+
+    def _queues_by_the_clock(self, connection: Connection) -> list[QueueRow]:
+        """Read the queues, and with them the database's time, which costs no statement of its own so."""
+        clock = self._database_clock
+        before = time.monotonic()
+        rows = connection.fetch(queues.queue_list_timed(self._driver.sql, MAX_QUEUES))
+        after = time.monotonic()
+        found, told = queues.decode_timed_queues(rows)
+        if clock is not None and clock.is_due:
+            if told is None:
+                clock.follow_on(connection)
+            else:
+                clock.hear(told, before, after)
+        return found
 
     def _set_paused(self, name: str, paused: bool, queue: QueueRow | None = None) -> None:
         producer = self._producers.get(name)

@@ -29,6 +29,11 @@ FROM /* TEMPLATE: schema */river_queue
 ORDER BY name COLLATE "C"
 LIMIT @limit::bigint;
 
+-- name: queue_list_timed
+-- The same, each with the time of the database behind it.
+SELECT queue.*, now()
+FROM (/* INCLUDE: queue_list */) AS queue;
+
 -- name: queue_pause
 -- Pauses a queue, or all of them for the name `*`; one that is paused already stays as it is.
 UPDATE /* TEMPLATE: schema */river_queue

@@ -10,7 +10,7 @@ from typing import Any
 
 import kombu.serialization
 import pytest
-from kombu import Queue
+from kombu.entity import Queue
 from kombu.exceptions import EncodeError
 
 from river_compat.celery import Celery, _state, known_calls, signals
