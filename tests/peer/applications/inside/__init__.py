@@ -1,0 +1,1 @@
+"""What runs in the application's own interpreter: its worker, and the process that sends its tasks."""
