@@ -87,6 +87,7 @@ class Side:
         """Call every task through a worker and return what became of each."""
         source, target = self.directory / "calls.json", self.directory / "outcomes.json"
         source.write_text(json.dumps(calls), "utf-8")
+        (self.directory / "record").unlink(missing_ok=True)  # of an earlier run, where logs are kept
         with self._worker():
             self.run("sending", source, target)
         return dict(json.loads(target.read_text("utf-8")))
