@@ -87,7 +87,7 @@ class Project:
             capture_output=True,
             text=True,
             check=False,
-            timeout=90,
+            timeout=180,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 

@@ -185,7 +185,7 @@ print(pay.delay(Order.objects.create().pk).id)
         wait_for(lambda: project.script(asked).strip() == "SUCCESS", "the task's end")
     finally:
         worker.send_signal(signal.SIGTERM)
-        assert worker.wait(30) == 0
+        assert worker.wait(60) == 0
     assert project.script("from shop.models import Order\nprint(Order.objects.get().paid)").strip() == "True"
 
 
@@ -210,7 +210,7 @@ def test_a_connection_that_is_cut_costs_no_task(tmp_path: Path, postgres_server:
             after = _batch(project)
         finally:
             worker.send_signal(signal.SIGTERM)
-            assert worker.wait(30) == 0
+            assert worker.wait(60) == 0
     assert 1 <= len(before) <= 4
     assert len(ended) == len(before)
     assert 1 <= len(after) <= 4

@@ -25,7 +25,7 @@ def test_what_is_sent_is_worked_and_a_signal_drains(tmp_path: Path) -> None:
     try:
         wait_for(lambda: query(url, ROWS) == [("completed", 1)], "the worked job")
         worker.send_signal(signal.SIGTERM)
-        said, _ = worker.communicate(timeout=30)
+        said, _ = worker.communicate(timeout=60)
     finally:
         worker.kill()
     assert (worker.returncode, said) == (0, "mail to user 7, attempt 1\n")

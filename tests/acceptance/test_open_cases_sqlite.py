@@ -125,7 +125,7 @@ def test_a_changed_file_is_run_anew(tmp_path: Path, env: dict[str, str]) -> None
             wait_for(lambda: ran(tmp_path, env) == "newer", "the new code")
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(60)
 
 
 def ran(folder: Path, env: dict[str, str]) -> str:

@@ -59,7 +59,7 @@ def hangs_up(name):
     process = subprocess.Popen(["sleep", "600"])
     process.send_signal(getattr(signal, name))
     try:
-        return process.wait(20)
+        return process.wait(60)
     finally:
         process.kill()
 """

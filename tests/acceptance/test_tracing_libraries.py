@@ -50,9 +50,9 @@ thread.start()
 with {around}:
     sent = send()
 for result in sent:
-    result.get(timeout=30, propagate=False)
+    result.get(timeout=60, propagate=False)
 worker.stop()
-thread.join(30)
+thread.join(60)
 print(json.dumps({seen}))
 """
 SENTRY = """
@@ -115,7 +115,7 @@ def traced(folder: Path, before: str, around: str, seen: str) -> Any:
         capture_output=True,
         text=True,
         check=False,
-        timeout=90,
+        timeout=180,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

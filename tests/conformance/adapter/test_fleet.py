@@ -284,7 +284,7 @@ class Heard:
         """Return what was sent since the last call."""
         send(self._scene.driver, TOPIC_LEADERSHIP, MARK)
         found: list[tuple[str, Any]] = []
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             for notification in self._listener.wait(1.0):
                 if notification.payload == MARK:

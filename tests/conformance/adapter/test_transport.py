@@ -182,7 +182,7 @@ def test_an_environment_that_cannot_be_used_ends_it(
     """With a code other than 0 and a reason."""
     url = environment["RIVER_CONFORMANCE_DATABASE_URL"]
     adapter = Adapter(environment["RIVER_CONFORMANCE_DRIVER"], url, "x")
-    output, errors = adapter.process.communicate(timeout=30)
+    output, errors = adapter.process.communicate(timeout=60)
     assert adapter.process.returncode == 1
     assert output == b""
     assert b"RIVER_CONFORMANCE_" in errors
