@@ -9,7 +9,7 @@ from typing import Any
 
 from kombu.utils.uuid import uuid
 
-from river_compat.celery import states
+from river_compat.celery import states, version
 from river_compat.celery._state import current_app, current_task
 from river_compat.celery.app import bugreport
 from river_compat.celery.app.base import Celery
@@ -28,8 +28,18 @@ from river_compat.celery.canvas import (
     xstarmap,
 )
 from river_compat.celery.not_yet import RefusingFinder, refuse_name
+from river_compat.celery.version import (
+    SERIES,
+    VERSION,
+    VERSION_BANNER,
+    version_info,
+    version_info_t,
+)
 
 __all__ = [
+    "SERIES",
+    "VERSION",
+    "VERSION_BANNER",
     "Celery",
     "Signature",
     "Task",
@@ -46,13 +56,13 @@ __all__ = [
     "states",
     "subtask",
     "uuid",
+    "version_info",
+    "version_info_t",
     "xmap",
     "xstarmap",
 ]
 
-VERSION: tuple[int, ...] = (5, 7, 0)
-"""Of the Celery that this package behaves like; libraries ask for it."""
-__version__ = "5.7.0"
+__version__ = version.__version__
 __author__ = "the river-compat project"
 __contact__ = "the project's issue tracker"
 __homepage__ = "https://riverqueue.com/"

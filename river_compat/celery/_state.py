@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery.local import Proxy
+from river_compat.celery.refused_names import refusing
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
@@ -117,14 +118,20 @@ def get_current_worker_frame() -> Frame | None:
     return frame
 
 
+def get_current_worker_task() -> AnyTask | None:
+    """Return the task that a worker, or `apply`, runs: not one that it has called as a function."""
+    frame = get_current_worker_frame()
+    return frame.task if frame is not None else None
+
+
 class TaskStack:
     """The running tasks, innermost last, for code that pushes one itself."""
 
-    def push(self, task: AnyTask) -> None:
+    def push(self, obj: AnyTask) -> None:
         """Make a task the current one."""
         from river_compat.celery.request import Context
 
-        push(Frame(task, Context(), entered=True, in_worker=False))
+        push(Frame(obj, Context(), entered=True, in_worker=False))
 
     def pop(self) -> AnyTask | None:
         """Return to the task before; returns the one that was current."""
@@ -277,6 +284,9 @@ def join_will_block() -> bool:
     return frame is not None and frame.in_worker
 
 
+task_join_will_block = join_will_block
+
+
 @contextmanager
 def join_allowed(allowed: bool) -> Iterator[None]:
     """Allow or deny waiting for results while the block runs."""
@@ -290,3 +300,9 @@ def join_allowed(allowed: bool) -> Iterator[None]:
 current_app: Any = Proxy(get_current_app)
 current_task: Any = Proxy(get_current_task)
 _task_stack = TaskStack()
+push_current_task = _task_stack.push
+pop_current_task = _task_stack.pop
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

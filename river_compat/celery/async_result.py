@@ -173,12 +173,16 @@ class AsyncResult(ResultTree, Generic[R]):
         if meta["status"] in states.PROPAGATE_STATES and propagate:
             error = value if isinstance(value, BaseException) else Exception(value)
             trace = remote_traceback(self.app, meta.get("traceback"))
-            raise error if trace is None else error.with_traceback(trace)
+            self.throw(error, trace)
         if callback is not None:
             callback(self.id, value)
         return value
 
     maybe_reraise = maybe_throw
+
+    def throw(self, *args: Any, **kwargs: Any) -> None:
+        """Raise an exception with a traceback of another place; see `on_ready.throw`."""
+        self.on_ready.throw(*args, **kwargs)
 
     def then(
         self, callback: Callable[[Any], Any], on_error: Callable[..., Any] | None = None, weak: bool = False

@@ -11,11 +11,13 @@ from river_compat.celery import result_storing, states
 from river_compat.celery.einfo import ExceptionInfo
 from river_compat.celery.exceptions import TaskRevokedError, TimeoutError  # noqa: A004 - Celery's own
 from river_compat.celery.pending import check_kept, check_visible
+from river_compat.celery.refused_names import lacking
 from river_compat.celery.remote_names import REVOKED
 from river_compat.celery.result_rows import Rows, Wanted, find_rows
 from river_compat.celery.result_tuples import result_from_tuple
 from river_compat.celery.retention import kept_results, seconds_kept
 from river_compat.celery.row_meta import Meta, meta_of, revoked_before
+from river_compat.celery.ways_out import BACKEND, INTERNAL
 from river_compat.expired import delete_expired
 from river_core import task_rows
 from river_core.standing import MAX_KEY_CHARACTERS, StandingRows
@@ -26,6 +28,19 @@ if TYPE_CHECKING:
     from river_compat.celery.request import Context
 
 
+@lacking(
+    BACKEND,
+    "add_pending_result add_to_chord chord_error_from_stack current_task_children decode decode_result "
+    "encode encode_result exception_to_python fallback_chord_unlock get_group_meta iter_native "
+    "meta_from_decoded on_chord_part_return on_task_call prepare_exception prepare_expires "
+    "prepare_persistent prepare_value reload_group_result remove_pending_result set_chord_size "
+    "wait_for wait_for_pending",
+)
+@lacking(
+    INTERNAL,
+    "ensure_chords_allowed exception_safe_to_retry on_backend_retryable_error prepare_compression "
+    "retry_policy subpolling_interval supports_failure_expires supports_result_compression",
+)
 class RowBackend:
     """Reads and writes what an application's rows say about its tasks."""
 

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from river_compat import codec
 from river_compat.celery.app.inspecting import is_meant
 from river_compat.celery.app.mailbox import answer
+from river_compat.celery.refused_names import lacking
 from river_compat.celery.remote_names import requests
 from river_compat.celery.scheduler import DEFAULT_MAX_INTERVAL
 from river_compat.celery.utils.nodenames import gethostname, host_format, nodename, nodesplit
+from river_compat.celery.ways_out import NO_BROKER
 from river_core.errors import RiverError
 from river_core.standing import StandingRows
 
@@ -42,6 +44,7 @@ class BeatNode:
     handlers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
+@lacking(NO_BROKER, "fanout_support join_timeout on_message retry_interval")
 class BeatPidbox:
     """Answers pings while the scheduler ticks; a beat that stands still says nothing."""
 

@@ -52,20 +52,19 @@ class EagerResult(AsyncResult[R]):
         """Return True."""
         return True
 
-    def get(
+    def get(  # type: ignore[override]  # the order of Celery's EagerResult
         self,
         timeout: float | None = None,
         propagate: bool = True,
-        interval: float = 0.5,
-        no_ack: bool = True,
-        follow_parents: bool = True,
-        callback: Callable[[str, Any], Any] | None = None,
-        on_message: Callable[[Meta], Any] | None = None,
-        on_interval: Callable[[], Any] | None = None,
         disable_sync_subtasks: bool = True,
+        *,
+        callback: Callable[[str, Any], Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Return the value, or raise the exception of a task that failed or was revoked; None else."""
+        """Return the value, or raise the exception of a task that failed or was revoked; None else.
+
+        `callback` is called with id and value. The other keywords of `AsyncResult.get` are not needed.
+        """
         if disable_sync_subtasks:
             assert_will_not_block()
         if self.successful() or self.state in states.PROPAGATE_STATES:

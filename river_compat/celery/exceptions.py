@@ -5,7 +5,7 @@ Exception
 │   ├── TaskPredicate               raised to direct the worker: Ignore, Reject, Retry
 │   ├── ImproperlyConfigured
 │   │   └── UnsupportedFeature      ours: what is refused, with the way out; UnsupportedAttribute (an
-│   │                               AttributeError) and UnsupportedModule (an ImportError) below it
+│   │                               AttributeError) and UnsupportedImport (an ImportError) below it
 │   ├── SecurityError
 │   └── TaskError                   QueueNotFound, NotRegistered (both KeyErrors), TimeoutError, …
 ├── BackendError                    BackendGetMetaError, BackendStoreError
@@ -55,7 +55,7 @@ from river_compat.celery.refusals import (
     UnsupportedFeature as UnsupportedFeature,
 )
 from river_compat.celery.refusals import (
-    UnsupportedModule as UnsupportedModule,
+    UnsupportedImport as UnsupportedImport,
 )
 from river_compat.celery.refusals import (
     unsupported as unsupported,
@@ -140,7 +140,7 @@ __all__ = [
     "TimeoutError",
     "UnsupportedAttribute",
     "UnsupportedFeature",
-    "UnsupportedModule",
+    "UnsupportedImport",
     "WorkerLostError",
     "WorkerShutdown",
     "WorkerTerminate",
@@ -232,12 +232,15 @@ class IncompleteStream(TaskError):
     """A result was read that is not complete."""
 
 
+UNREGISTERED_FMT = "Task {0} is not registered; import the module that defines it."
+
+
 class NotRegistered(KeyError, TaskError):
     """The task is not registered."""
 
     def __repr__(self) -> str:
         """Say what to do."""
-        return f"Task {self} is not registered; import the module that defines it."
+        return UNREGISTERED_FMT.format(self)
 
 
 class AlreadyRegistered(TaskError):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from types import GenericAlias
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from river_compat.celery.refused_names import refusing
 
 
 class Proxy:
@@ -124,9 +126,9 @@ def _unwrapped(value: Any) -> Any:
     return value._get_current_object() if type(value) in (Proxy, PromiseProxy) else value
 
 
-def maybe_evaluate(value: Any) -> Any:
+def maybe_evaluate(obj: Any) -> Any:
     """Return the object behind a proxy, or the value itself."""
-    return _unwrapped(value)
+    return _unwrapped(obj)
 
 
 class class_property:  # noqa: N801 - the name is Celery's
@@ -165,3 +167,7 @@ def try_import(module: str, default: Any = None) -> Any:
         return import_module(module)
     except ImportError:
         return default
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

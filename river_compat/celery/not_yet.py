@@ -1,7 +1,7 @@
 """Celery's names that are not here: each is refused by name, with what to do instead.
 
-Attributes of an application, names of the package `celery`, and its submodules. A refusal of an attribute
-is an AttributeError too, so `hasattr` answers no; one of a submodule is an ImportError.
+Attributes of an application, and modules; `refused_names` has the names of the modules that are here. A
+refusal of an attribute is an AttributeError too, so `hasattr` answers no; one of an import is an ImportError.
 """
 
 from __future__ import annotations
@@ -11,22 +11,18 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import NoReturn
 
-from river_compat.celery.exceptions import (
-    LATER,
-    UnsupportedAttribute,
-    UnsupportedModule,
-    unsupported,
-    unsupported_text,
+from river_compat.celery.refusals import UnsupportedAttribute, UnsupportedImport, unsupported_text
+from river_compat.celery.refused_names import NAMES, PACKAGE, refusal
+from river_compat.celery.ways_out import (
+    DRAIN_FIRST,
+    EVENTS,
+    INTERNAL,
+    NO_BROKER,
+    NO_PARTS,
+    ROWS,
+    SIGNED,
+    START,
 )
-
-PACKAGE = "river_compat.celery"
-NO_BROKER = (
-    "there is no broker; tasks are rows of the database: leave it out, and send with apply_async or send_task"
-)
-NO_PARTS = "this part of Celery does not exist here; leave it out"
-ROWS = "results are in the tasks' own rows; leave it out"
-START = "start workers with the command `river-compat worker`"
-EVENTS = "workers send no events: read the rows of river_job, or ask by app.control.inspect()"
 
 APPLICATION: dict[str, str] = {
     **dict.fromkeys(
@@ -64,10 +60,8 @@ APPLICATION: dict[str, str] = {
         NO_PARTS,
     ),
     "set_as_current": "call app.set_current()",
-    "setup_security": "signed messages do not exist here; restrict who may write to the database",
+    "setup_security": SIGNED,
 }
-
-NAMES: dict[str, str] = {"maybe_patch_concurrency": START}
 
 MODULES: dict[str, str] = {
     "app.backends": ROWS,
@@ -102,11 +96,20 @@ MODULES: dict[str, str] = {
     "bin": START,
     "bootsteps": NO_PARTS,
     "concurrency": START,
-    "contrib.migrate": f"{LATER}; let the old workers finish what waits in the broker",
+    "contrib.migrate": DRAIN_FIRST,
     "contrib.rdb": "use the standard library's breakpoint() in a task of a worker with -P solo",
     "contrib.sphinx": "document tasks as functions; autodoc finds what @app.task made of them",
     "contrib.testing.manager": "wait for the results themselves, with get(timeout=...)",
-    "security": APPLICATION["setup_security"],
+    **dict.fromkeys(
+        (f"events.{name}" for name in ("cursesmon", "dispatcher", "dumper", "receiver", "snapshot")), EVENTS
+    ),
+    "security": SIGNED,
+    "utils.abstract": "ask isinstance(..., Task) and isinstance(..., Signature)",
+    "utils.annotations": INTERNAL,
+    "utils.deprecated": "use typing_extensions.deprecated, or warnings.warn with DeprecationWarning",
+    "utils.quorum_queues": NO_BROKER,
+    "utils.static": INTERNAL,
+    "utils.timer2": "send a task with countdown=..., or use threading.Timer of the standard library",
     **dict.fromkeys(
         (
             f"worker.{name}"
@@ -134,29 +137,29 @@ def refuse_attribute(app: object, name: str) -> NoReturn:
 
 
 def refuse_name(name: str) -> NoReturn:
-    """Raise for a name that the package does not have.
-
-    The refusal is no AttributeError: `from river_compat.celery import chain` would turn one into an
-    ImportError with another text.
-    """
-    if (way_out := NAMES.get(name) or MODULES.get(name)) is not None:
-        raise unsupported(name, way_out)
+    """Raise for a name that the package does not have."""
+    if name in NAMES[""]:
+        raise UnsupportedAttribute(refusal("", name))
+    if (way_out := MODULES.get(name)) is not None:
+        raise UnsupportedAttribute(unsupported_text(f"celery.{name}", way_out))
     raise AttributeError(f"module {PACKAGE!r} has no attribute {name!r}", name=name)
 
 
 class RefusingFinder:
-    """The last finder of `sys.meta_path`: refuses the submodules above, and finds nothing."""
+    """The last finder of `sys.meta_path`: refuses what is named above, and finds nothing."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
-        """Raise UnsupportedModule for a submodule of Celery's that is not here."""
+        """Raise UnsupportedImport for a submodule of Celery's, or a name of its modules, that is not here."""
         del path, target
-        if name.startswith(f"{PACKAGE}."):
-            way_out = MODULES.get(name.removeprefix(f"{PACKAGE}."))
-            if way_out is not None:
-                raise UnsupportedModule(
-                    unsupported_text(f"the module {name.removeprefix('river_compat.')}", way_out)
-                )
+        if not name.startswith(f"{PACKAGE}."):
+            return
+        wanted = name.removeprefix(f"{PACKAGE}.")
+        if (way_out := MODULES.get(wanted)) is not None:
+            raise UnsupportedImport(unsupported_text(f"the module celery.{wanted}", way_out))
+        module, _, last = wanted.rpartition(".")
+        if last in NAMES.get(module, ()):
+            raise UnsupportedImport(refusal(module, last))
 
     @classmethod
     def install(cls) -> None:

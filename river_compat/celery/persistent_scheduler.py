@@ -6,12 +6,14 @@ import logging
 from datetime import UTC
 from typing import Any
 
+from river_compat.celery.refused_names import lacking
 from river_compat.celery.scheduler import Scheduler
 from river_compat.celery.utils.time import maybe_make_aware
 
 logger = logging.getLogger("celery.beat")
 
 
+@lacking("last runs are rows of the database, not a file", "known_suffixes persistence")
 class PersistentScheduler(Scheduler):
     """Keeps the last runs in standing rows, so that restarts neither forget nor repeat any.
 

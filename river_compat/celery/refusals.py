@@ -25,8 +25,8 @@ class UnsupportedAttribute(UnsupportedFeature, AttributeError):
     """An attribute of Celery's that is not here; `hasattr` answers no."""
 
 
-class UnsupportedModule(UnsupportedFeature, ImportError):
-    """A module of Celery's that is not here; `except ImportError` catches it."""
+class UnsupportedImport(UnsupportedFeature, ImportError):
+    """A module of Celery's, or a name of one, that cannot be imported; `except ImportError` catches it."""
 
 
 def unsupported_text(what: str, way_out: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import states
+from river_compat.celery.result_ready import OnReady
 
 if TYPE_CHECKING:
     from river_compat.celery.row_meta import Meta
@@ -14,6 +15,11 @@ class ResultBase:
     """Base of every result; `parent` is the result of the step before, in a chain."""
 
     parent: Any = None
+
+    @property
+    def on_ready(self) -> OnReady:
+        """What is called once the result is there, by its `then`."""
+        return OnReady(self)
 
     def as_tuple(self) -> Any:
         """Return what `result_from_tuple` makes the result of again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import heapq
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,10 @@ from river_compat.celery.beat_entries import Entries
 from river_compat.celery.beat_heap import adjust, asked, event_t, when
 from river_compat.celery.beat_stale import is_stale, ran_since
 from river_compat.celery.beat_ticks import LastRun, TakenError, Ticks
+from river_compat.celery.refused_names import lacking
 from river_compat.celery.utils.functional import is_numeric_value
 from river_compat.celery.utils.time import maybe_make_aware
+from river_compat.celery.ways_out import NO_BROKER
 from river_core.errors import DatabaseError
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ PRIORITY = 5
 logger = logging.getLogger("celery.beat")
 
 
+@lacking(NO_BROKER, "connection")
 class Scheduler(Entries, Dispatch):
     """Celery's scheduler: entries in memory. Subclass it and override its methods as with Celery.
 
@@ -77,13 +80,15 @@ class Scheduler(Entries, Dispatch):
     def _when(self, entry: Any, next_time_to_run: Any, **kwargs: Any) -> float:
         return when(entry, next_time_to_run, **kwargs)
 
-    def populate_heap(self) -> None:
-        """Ask each entry when it is due."""
+    def populate_heap(
+        self, event_t: Any = event_t, heapify: Callable[[list[Any]], None] = heapq.heapify
+    ) -> None:
+        """Ask each entry when it is due; `event_t` makes what is put into the heap."""
         events = []
         for entry in self.schedule.values():
             due, seconds = asked(entry.is_due, entry.name, self.max_interval)
             events.append(event_t(self._when(entry, 0 if due else seconds) or 0, PRIORITY, entry))
-        heapq.heapify(events)
+        heapify(events)
         self._heap = events
 
     def tick(self, *_args: Any, **_kwargs: Any) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from river_compat.celery.crontab import crontab
 from river_compat.celery.crontab_fields import Cronspec, ParseException, crontab_parser
+from river_compat.celery.refused_names import refusing
 from river_compat.celery.schedule_base import BaseSchedule, schedstate, schedule
 from river_compat.celery.solar import solar
 
@@ -35,3 +36,12 @@ def maybe_schedule(s: Any, relative: bool = False, app: Celery | None = None) ->
     if s is not None:
         s.app = app
     return s
+
+
+def cronfield(s: Any) -> Any:
+    """Return a field of a crontab, a star for None."""
+    return "*" if s is None else s
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

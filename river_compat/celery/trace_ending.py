@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 
 from river_compat.celery import states
 from river_compat.celery.einfo import ExceptionInfo
+from river_compat.celery.refused_names import lacking
+from river_compat.celery.ways_out import TRACING
 
 
+@lacking(TRACING, "handle_error_state handle_failure handle_ignore handle_reject handle_retry")
 class TraceInfo:
     """The state and the exception of a run that did not succeed."""
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import signals
-from river_compat.celery.exceptions import NotRegistered
+from river_compat.celery.exceptions import NotRegistered, UnsupportedAttribute
+from river_compat.celery.refusals import unsupported_text
 from river_core.decide import snooze_count
 from river_core.job import JobRow
 
@@ -31,6 +32,15 @@ def leave_to_parent() -> None:
 def is_left_to_parent() -> bool:
     """Whether this process is a child that tells nothing."""
     return _Process.left_to_parent
+
+
+_ROW = "the worker runs the task from its row: read the request, whose river_job_id names the row"
+_NOT_TOLD = (
+    "acknowledge acknowledged argsrepr body cancel connection_errors content_encoding content_type eventer "
+    "execute execute_using_pool groups info kwargsrepr maybe_expire message on_accepted on_ack on_failure "
+    "on_reject on_retry on_success on_timeout reject revoked send_event store_errors terminate time_start "
+    "tzlocal worker_pid"
+)
 
 
 class ReceivedRequest:
@@ -59,13 +69,34 @@ class ReceivedRequest:
         self.context.get("headers")  # reads what is read when it is asked for
         return {key: value for key, value in vars(self.context).items() if not key.startswith("_")}
 
+    @property
+    def app(self) -> Any:
+        """The task's application."""
+        return self.task.app
+
+    type = name
+
+    @property
+    def time_limits(self) -> tuple[Any, Any]:
+        """The time limits of the call, the hard one first, in seconds."""
+        return self.context.limits_of_call
+
+    def humaninfo(self) -> str:
+        """Return name and id."""
+        return f"{self.name}[{self.task_id}]"
+
     def __getattr__(self, name: str) -> Any:
-        """Read from the request."""
-        return getattr(self.context, name)
+        """Read from the request; raises UnsupportedAttribute for what only Celery's worker needs."""
+        try:
+            return getattr(self.context, name)
+        except AttributeError:
+            if name in _NOT_TOLD.split():
+                raise UnsupportedAttribute(unsupported_text(f"Request.{name}", _ROW)) from None
+            raise
 
     def __repr__(self) -> str:
         """Show name and id."""
-        return f"<Request: {self.name}[{self.task_id}]>"
+        return f"<Request: {self.humaninfo()}>"
 
 
 def tell_received(sender: Any, task: Task[..., Any], context: Context) -> None:

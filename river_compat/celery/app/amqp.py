@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import kombu.entity
 
 from river_compat.celery.app import queues as named_queues
 from river_compat.celery.app import routes as named_routes
 from river_compat.celery.exceptions import UnsupportedAttribute, unsupported_text
+from river_compat.celery.refused_names import refusing
 
 __all__ = ["AMQP", "Queues", "Router"]
 
@@ -90,3 +91,7 @@ class AMQP:
         if name.startswith("_"):
             raise AttributeError(name)
         raise UnsupportedAttribute(unsupported_text(f"app.amqp.{name}", NO_BROKER))
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

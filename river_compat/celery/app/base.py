@@ -29,6 +29,7 @@ from river_compat.celery.exceptions import AlwaysEagerIgnored, unsupported
 from river_compat.celery.not_yet import refuse_attribute
 from river_compat.celery.options import queue_name
 from river_compat.celery.own_ways import own
+from river_compat.celery.refused_names import refusing
 from river_compat.celery.sending import send, task_options
 from river_compat.runtime import Runtime
 from river_core.forking import in_forked_child
@@ -248,3 +249,9 @@ def _as_tuple(names: Iterable[str] | str | None) -> tuple[str, ...]:
     if names is None:
         return ()
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+App = Celery
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -112,10 +112,10 @@ class Configuration:
         """Set values that a command line gives as `key=value`; see `loaders.cmdline`."""
         self.conf.update(self.loader.cmdline_config_parser(argv, namespace))
 
-    def add_defaults(self, defaults: Any) -> Any:
+    def add_defaults(self, fun: Any) -> Any:
         """Add defaults, as a mapping or a function that returns one; usable as a decorator."""
-        self.conf.add_defaults(defaults)
-        return defaults
+        self.conf.add_defaults(fun)
+        return fun
 
     @property
     def priority_scheme(self) -> str | None:

@@ -122,15 +122,15 @@ class Connections:
 
     conf: Any
 
-    def connection(self, url: str | None = None, **options: Any) -> Any:
+    def connection(self, hostname: str | None = None, **options: Any) -> Any:
         """Return the connection to the application's database.
 
         The URL of a broker gives kombu's connection to that, as for moving old messages.
         """
-        if url is not None and not database.is_database(url):
+        if hostname is not None and not database.is_database(hostname):
             options.setdefault("failover_strategy", self.conf.broker_failover_strategy)
             make: Any = kombu.connection.Connection
-            return make(url, **options)
+            return make(hostname, **options)
         return DatabaseConnection(self)
 
     broker_connection = connection

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import durable_commands
 from river_compat.celery.app.inspecting import Inspect, flatten_reply
 from river_compat.celery.app.mailbox import Mailbox
 from river_compat.celery.app.purging import TaskConsumer
 from river_compat.celery.exceptions import ImproperlyConfigured, unsupported
+from river_compat.celery.refused_names import refusing
 
 __all__ = ["TERM_SIGNAME", "Control", "Inspect", "flatten_reply"]
 
@@ -249,3 +250,7 @@ def _in_child(reference: Any) -> Callable[[], None]:
             control.mailbox.after_fork()
 
     return forget
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from river_compat.celery.app.setting_names import DEFAULTS, KNOWN, OF_OLD_NAME, old_name
 from river_compat.celery.exceptions import CDeprecationWarning
+from river_compat.celery.refused_names import refusing
 from river_compat.celery.utils.serialization import strtobool
 
-__all__ = ["DEFAULTS", "NAMESPACES", "SETTING_KEYS", "Option", "find"]
+__all__ = ["DEFAULTS", "NAMESPACES", "SETTING_KEYS", "Option", "find", "flatten"]
 
 
 class Option:
     """One setting: its default, its type, and how text becomes a value of that type."""
 
+    alt: Any = None
+    deprecate_by: Any = None
+    remove_by: Any = None
+    old: Any = frozenset()
     typemap: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "string": str,
         "int": int,
@@ -42,6 +47,10 @@ class Option:
         return f"<Option: type->{self.type} default->{self.default!r}>"
 
 
+DEFAULT_POOL = DEFAULTS["worker_pool"]
+DEFAULT_ACCEPT_CONTENT = tuple(DEFAULTS["accept_content"])
+DEFAULT_PROCESS_LOG_FMT = DEFAULTS["worker_log_format"]
+DEFAULT_TASK_LOG_FMT = DEFAULTS["worker_task_log_format"]
 _SECTIONS = ("beat", "broker", "cache", "control", "database", "event", "result", "river", "task", "worker")
 _TYPES_WITHOUT_DEFAULT = {
     **dict.fromkeys(
@@ -97,6 +106,32 @@ class SearchResult(NamedTuple):
     type: Any
 
 
+searchresult = SearchResult
+
+
+def _named(section: str, key: str, option: Any) -> list[tuple[str, Any]]:
+    return [(section + key, option)]
+
+
+def flatten(
+    d: Mapping[str, Any],
+    root: str = "",
+    keyfilter: Callable[[str, str, Any], Iterable[tuple[str, Any]]] = _named,
+) -> Iterator[tuple[str, Any]]:
+    """Give what is in nested sections as pairs, those of the outer sections first.
+
+    `keyfilter` is called with a section's name, a key in it and the option, and returns the pairs.
+    """
+    waiting = deque([(root, d)])
+    while waiting:
+        section, options = waiting.popleft()
+        for key, option in options.items():
+            if isinstance(option, dict):
+                waiting.append((f"{section}{key}_", option))
+            else:
+                yield from keyfilter(section, key, option)
+
+
 def find(name: str, namespace: str = "celery") -> SearchResult:
     """Return section, name and option of a setting, given with or without its section.
 
@@ -119,3 +154,7 @@ def find_deprecated_settings(source: Any) -> Any:
         if getattr(source, old, None) is not None:
             warnings.warn(CDeprecationWarning(f"the setting {old} is now {name}"), stacklevel=2)
     return source
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -13,6 +13,8 @@ from river_compat.celery.app.models import OPTIONS as MODEL_OPTIONS
 from river_compat.celery.app.models import ModelRules, with_models
 from river_compat.celery.exceptions import DuplicateTaskNameWarning, unsupported
 from river_compat.celery.leftovers import refuse_base
+from river_compat.celery.refused_names import RefusedAttribute
+from river_compat.celery.ways_out import HANDLERS
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 
 _PACKAGE = "river_compat."
 REFUSED_OPTIONS: dict[str, str] = {
-    "Request": "use the handlers on_failure, on_success and after_return of the task",
-    "Strategy": "use the handlers on_failure, on_success and after_return of the task",
+    "Request": HANDLERS,
+    "Strategy": HANDLERS,
     "backend": "results are in the task's own row; leave the option out",
 }
 
@@ -40,7 +42,7 @@ def refuse_options(cls: type[Any], name: str) -> None:
     refuse_base(cls, name)
     for option, way_out in REFUSED_OPTIONS.items():
         value = inspect.getattr_static(cls, option, None)
-        if value and not isinstance(value, property):
+        if value and not isinstance(value, property | RefusedAttribute):
             raise unsupported(f"the option {option}={value!r} of task {name}", way_out)
 
 

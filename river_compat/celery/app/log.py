@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import _state, signals
 from river_compat.celery.exceptions import CDeprecationWarning, CPendingDeprecationWarning
+from river_compat.celery.refused_names import refusing
 from river_compat.celery.utils.log import (
     ColorFormatter,
     LoggingProxy,
@@ -264,3 +265,7 @@ def level_number(level: Any) -> int:
         return int(mlevel(level))
     except KeyError:
         raise ValueError(f"no log level is named {level!r}") from None
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -61,6 +61,10 @@ class Queues(dict[str, Any]):
         self[queue.name] = queue
         return queue
 
+    def add_compat(self, name: str, **options: Any) -> Any:
+        """Add a queue by options, in which `binding_key` may stand for `routing_key`."""
+        return self.add(name, **options)
+
     def _made(self, name: str, options: Mapping[str, Any]) -> Any:
         exchange = options.get("exchange") or options.get("binding") or name
         key = options.get("routing_key") or options.get("binding_key") or name

@@ -77,18 +77,21 @@ class Router:
     ) -> dict[str, Any] | None:
         """Return the options that the first router with an answer gives, or None."""
         for router in self.routes:
-            answer = self._ask(maybe_evaluate(router), name, args, kwargs, options, task_type)
+            answer = self.query_router(router, name, args, kwargs, options, task_type)
             if answer is not None:
                 return {"queue": answer} if isinstance(answer, str) else dict(answer)
         return None
 
     lookup_route = lookup
 
-    @staticmethod
-    def _ask(router: Any, name: str, args: Any, kwargs: Any, options: Options, task: Any) -> Any:
+    def query_router(
+        self, router: Any, task: str, args: Any, kwargs: Any, options: Options, task_type: Any
+    ) -> Any:
+        """Return what one router answers for a task's name: a queue's name, options, or None."""
+        router = maybe_evaluate(router)
         if hasattr(router, "route_for_task"):
-            return router.route_for_task(name, args, kwargs)
-        return router(name, args, kwargs, options, task=task)
+            return router.route_for_task(task, args, kwargs)
+        return router(task, args, kwargs, options, task=task_type)
 
     def expand_destination(self, route: Any) -> dict[str, Any]:
         """Return a route as options whose `queue` is a queue; raises QueueNotFound."""

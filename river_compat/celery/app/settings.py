@@ -87,9 +87,9 @@ class Settings(SettingsView):
         self.__dict__["_loaded"] = None
         self._look_up_anew()
 
-    def add_defaults(self, defaults: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> None:
+    def add_defaults(self, d: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> None:
         """Add values that count where nothing else is set; a callable is asked at first use."""
-        self._added.insert(0, defaults)
+        self._added.insert(0, d)
         self._look_up_anew()
 
     @property
@@ -246,10 +246,10 @@ class Settings(SettingsView):
                 self._added[position] = added()
             yield self._added[position]
 
-    def is_set(self, name: str) -> bool:
+    def is_set(self, key: str) -> bool:
         """Whether anyone has set the value, even to the default."""
         self.load()
-        return any(name in values for values in self._layers())
+        return any(key in values for values in self._layers())
 
     value_set_for = is_set
 

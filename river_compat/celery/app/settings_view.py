@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import MutableMapping
 from typing import Any
 
 from river_compat.celery.app import defaults
 from river_compat.celery.app.sanitizing import shown
 from river_compat.celery.app.setting_names import DEFAULTS, has_effect
+from river_compat.celery.app.settings_layers import SettingsLayers
 
 
-class SettingsView(MutableMapping[str, Any]):
+class SettingsView(SettingsLayers):
     """Settings, as others look at them."""
 
     @abstractmethod
-    def is_set(self, name: str) -> bool:
+    def is_set(self, key: str) -> bool:
         """Whether anyone has set the value, even to the default."""
 
     def find_option(self, name: str, namespace: str = "") -> Any:

@@ -20,10 +20,12 @@ from river_compat.celery.exceptions import (
     OperationalError,
 )
 from river_compat.celery.own_ways import own
+from river_compat.celery.refused_names import lacking, refusing
 from river_compat.celery.request import Context
 from river_compat.celery.retries import OVERRIDE, merged_arguments
 from river_compat.celery.sending import task_options
 from river_compat.celery.successor import Successor, raise_with_context, schedule, successor_of
+from river_compat.celery.ways_out import EVENTS, HANDLERS
 
 if TYPE_CHECKING:
     from river_compat.celery.async_result import AsyncResult
@@ -54,6 +56,9 @@ NOT_GIVEN: dict[str, Any] = dict.fromkeys(
 """Options that an application's own `send_task` may rely on to be there, as Celery passes them."""
 
 
+@lacking(HANDLERS, "Request Strategy start_strategy")
+@lacking(EVENTS, "send_event")
+@lacking("options are class attributes, and settings are read at each use", "from_config")
 class Task(Composing, Binding, Handlers, Generic[P, R]):
     """A task. Decorated functions become instances of it; a class of its own defines `run`.
 
@@ -304,3 +309,10 @@ class Task(Composing, Binding, Handlers, Generic[P, R]):
         """Report a state of your own, such as PROGRESS, with facts; visible to others at once."""
         request = self.request
         self.backend.store_state(task_id or request.id, state, meta, request)
+
+
+BaseTask = Task
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -21,6 +21,7 @@ from river_compat.celery.exceptions import Ignore, InvalidTaskError, Reject, Ret
 from river_compat.celery.leftovers import explained
 from river_compat.celery.loaders.base import BaseLoader
 from river_compat.celery.local import maybe_evaluate
+from river_compat.celery.refused_names import refusing
 from river_compat.celery.request import STORING, Context, Storing
 from river_compat.celery.successor import scheduled_rows
 from river_compat.celery.telling import Run, Teller, tell_internal_error
@@ -72,6 +73,11 @@ __all__ = [
     "task_has_custom",
 ]
 
+REJECTED, IGNORED = states.REJECTED, states.IGNORED
+FAILURE, RETRY, STARTED, SUCCESS = states.FAILURE, states.RETRY, states.STARTED, states.SUCCESS
+EXCEPTION_STATES = states.EXCEPTION_STATES
+IGNORE_STATES = frozenset({IGNORED, RETRY, REJECTED})
+
 _NO_STORE = Storing(lambda value: value)
 
 
@@ -81,9 +87,11 @@ def build_tracer(
     loader: Any = None,
     hostname: str | None = None,
     store_errors: bool = True,
+    Info: Any = None,  # noqa: N803 - the name is Celery's
     eager: bool = False,
     propagate: bool = False,
     app: Celery | None = None,
+    IGNORE_STATES: Any = None,  # noqa: N803
     **_: Any,
 ) -> Tracer:
     """Return what runs a task: called with its id, arguments and request, it returns an `Ending`.
@@ -92,7 +100,7 @@ def build_tracer(
     eager mode look this name up in the module at each use, so that libraries may wrap it. The other
     parameters are Celery's, and not needed.
     """
-    del name, loader, hostname, store_errors, app
+    del name, loader, hostname, store_errors, Info, app, IGNORE_STATES
     return Tracer(maybe_evaluate(task), eager, propagate)
 
 
@@ -245,3 +253,7 @@ def _failed(error: BaseException, storing: Storing) -> Ending:
     if storing.failed is not None:
         storing.failed(shown, einfo)
     return Ending(einfo, TraceInfo(states.FAILURE, shown, einfo))
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -6,13 +6,14 @@ import importlib
 import platform as _platform
 from importlib.metadata import version
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kombu.utils.url import maybe_sanitize_url
 
 from river_compat.celery.app import database
 from river_compat.celery.app.sanitizing import filter_hidden_settings, sanitize_url
 from river_compat.celery.app.settings import Settings
+from river_compat.celery.refused_names import refusing
 from river_compat.celery.utils.imports import import_from_cwd, symbol_by_name
 
 __all__ = ["Settings", "appstr", "bugreport", "filter_hidden_settings", "find_app", "sanitize_url"]
@@ -91,3 +92,7 @@ def find_app(app: Any, symbol_by_name: Any = symbol_by_name, imp: Any = import_f
     if apps:
         return apps[0]
     raise AttributeError(f"no application was found in {app!r}")
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ import click
 from river_compat.celery.app.log import level_number
 from river_compat.celery.beat_service import EmbeddedBeat
 from river_compat.celery.beat_service import Service as BeatService
+from river_compat.celery.platforms import set_process_title, strargv
+from river_compat.celery.refused_names import lacking, refusing
 from river_compat.celery.utils.imports import qualname
 from river_compat.celery.utils.time import humanize_seconds
 
@@ -26,6 +29,7 @@ STOPPING = (signal.SIGTERM, signal.SIGINT)
 __all__ = ["Beat"]
 
 
+@lacking("TERM and INT end a beat, and runs are stored as they happen", "install_sync_handler")
 class Beat:
     """Runs a beat in this process until it is told to stop."""
 
@@ -36,18 +40,24 @@ class Beat:
         self,
         max_interval: float | None = None,
         app: Celery | None = None,
+        socket_timeout: float | None = None,
+        pidfile: str | None = None,
+        no_color: bool | None = None,
         loglevel: str | int | None = "WARN",
         logfile: str | None = None,
         schedule: str | None = None,
         scheduler: Any = None,
         scheduler_cls: Any = None,
+        redirect_stdouts: bool | None = None,
+        redirect_stdouts_level: str | int | None = None,
         quiet: bool = False,
         remote_control: bool | None = None,
         hostname: str | None = None,
         **kwargs: Any,
     ) -> None:
-        """Take Celery's parameters; `loglevel` None leaves logging as it is. Others have no effect."""
-        del kwargs
+        """Take Celery's parameters; `loglevel` None leaves logging as it is. The sockets', file's and
+        colours' parameters have no effect, nor have others."""
+        del socket_timeout, pidfile, no_color, redirect_stdouts, redirect_stdouts_level, kwargs
         self.app = app or self.app
         self.loglevel = loglevel
         self.logfile = logfile
@@ -63,8 +73,16 @@ class Beat:
         """Import the application's tasks and beat; returns after TERM, INT, or `stop`."""
         self.init_loader()
         if self.loglevel is not None:
-            self.app.log.setup(_level(self.loglevel), self.logfile)
+            self.setup_logging()
         self.start_scheduler()
+
+    def setup_logging(self, colorize: bool | None = None) -> None:
+        """Log at the level, and into the file, that the beat was given."""
+        self.app.log.setup(_level(self.loglevel or "WARN"), self.logfile, colorize=colorize)
+
+    def set_process_title(self) -> None:
+        """Let `ps` show a beat; see `platforms.set_process_title`."""
+        set_process_title("celery beat", info=strargv(sys.argv))
 
     def init_loader(self) -> None:
         """Import what the application names."""
@@ -107,10 +125,13 @@ class Beat:
 
     def banner(self, service: BeatService) -> str:
         """Return what the program says at its start."""
+        return f"river-compat beat for {self.app.main or '__main__'}\n{self.startup_info(service)}"
+
+    def startup_info(self, service: BeatService) -> str:
+        """Return what the scheduler has, a line each."""
         scheduler = service.scheduler
         interval = scheduler.max_interval
-        lines = [f"river-compat beat for {self.app.main or '__main__'}"]
-        lines += [f"    . entries -> {len(scheduler.schedule)}", f"    . scheduler -> {qualname(scheduler)}"]
+        lines = [f"    . entries -> {len(scheduler.schedule)}", f"    . scheduler -> {qualname(scheduler)}"]
         lines += [scheduler.info] if scheduler.info else []
         return "\n".join([*lines, f"    . maxinterval -> {humanize_seconds(interval)} ({interval:g}s)"])
 
@@ -134,3 +155,7 @@ class Beat:
 
 def _level(given: str | int) -> int:
     return given if isinstance(given, int) else level_number("WARNING" if given.upper() == "WARN" else given)
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -1,5 +1,9 @@
 """Workflows: signatures, chains, groups, chords (`celery.canvas`)."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from river_compat.celery.canvas.chains import _chain, chain
 from river_compat.celery.canvas.chords import _chord, chord
 from river_compat.celery.canvas.groups import group
@@ -12,6 +16,7 @@ from river_compat.celery.canvas.signature import (
     subtask,
 )
 from river_compat.celery.canvas.stamps import StampingVisitor
+from river_compat.celery.refused_names import refusing
 
 __all__ = [
     "Signature",
@@ -29,3 +34,7 @@ __all__ = [
     "xmap",
     "xstarmap",
 ]
+
+
+if not TYPE_CHECKING:
+    __getattr__, _ = refusing(__name__)

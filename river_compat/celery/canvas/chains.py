@@ -13,12 +13,15 @@ from river_compat.celery.canvas.lazy import is_many, lazy
 from river_compat.celery.canvas.linking import linked
 from river_compat.celery.canvas.options import OF_CHAIN, without
 from river_compat.celery.canvas.signature import Signature, maybe_signature
+from river_compat.celery.refused_names import lacking
 from river_compat.celery.utils.text import remove_repeating_from_task
+from river_compat.celery.ways_out import INTERNAL
 
 NAME = "celery.chain"
 
 
 @Signature.register_type(name="chain")
+@lacking(INTERNAL, "prepare_steps")
 class _chain(Signature):  # noqa: N801 - Celery's name
     """A chain as it is. `chain` itself first puts its tasks together as `|` does."""
 
@@ -90,7 +93,7 @@ class _chain(Signature):  # noqa: N801 - Celery's name
                 return self.apply(args, kwargs, **options)
         return self.run(args, kwargs, app=app, **{**self.options, **options})
 
-    def run(self, args: Any = None, kwargs: Any = None, app: Any = None, **options: Any) -> Any:
+    def run(self, args: Any = None, kwargs: Any = None, *, app: Any = None, **options: Any) -> Any:
         """Send the chain; `options` are those of the first task, but for ids and links."""
         from river_compat.celery.canvas.launching import launch
 

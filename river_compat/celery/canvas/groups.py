@@ -193,14 +193,14 @@ class group(Signature):  # noqa: N801 - Celery's name
         for task in self.tasks:
             task.set_immutable(immutable)
 
-    def link(self, callback: Any) -> Any:
+    def link(self, sig: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # Celery's name
         """Link a callback, without the value, to the first task."""
-        return self.tasks[0].link(callback.clone().set(immutable=True))
+        return self.tasks[0].link(sig.clone().set(immutable=True))
 
-    def link_error(self, errback: Any) -> Any:
+    def link_error(self, sig: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  # as above
         """Link an errback to every task."""
-        errback = maybe_signature(errback)
-        return tuple(task.link_error(errback.clone()) for task in self.tasks)
+        sig = maybe_signature(sig)
+        return tuple(task.link_error(sig.clone()) for task in self.tasks)
 
     def stamp(self, visitor: Any = None, append_stamps: bool = False, **headers: Any) -> Any:
         """Put stamps on every task; those that a generator has yet to give get them when they come."""

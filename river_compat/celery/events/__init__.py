@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from river_compat.celery.exceptions import unsupported
+from river_compat.celery.refused_names import refusing
 
 __all__ = ["Event", "EventDispatcher", "EventReceiver", "get_exchange", "group_from"]
 
@@ -59,8 +60,5 @@ def get_exchange(*_args: Any, **_kwargs: Any) -> NoReturn:
     raise unsupported("the exchange of events", WAY_OUT)
 
 
-def __getattr__(name: str) -> Any:
-    """Refuse `event_exchange`, which Celery makes at import."""
-    if name == "event_exchange":
-        get_exchange()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+if not TYPE_CHECKING:
+    __getattr__, _ = refusing(__name__)

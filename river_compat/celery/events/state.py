@@ -6,7 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from warnings import warn
 from weakref import WeakSet, ref
 
@@ -15,12 +15,13 @@ from kombu.utils.functional import LRUCache
 
 from river_compat.celery.events import worker as workers_seen
 from river_compat.celery.events.ordered import by_time, keep_sorted
-from river_compat.celery.events.task import Task
+from river_compat.celery.events.task import STATE_OF_EVENT, Task
 from river_compat.celery.events.worker import (
     HEARTBEAT_DRIFT_MAX,
     HEARTBEAT_EXPIRE_WINDOW,
     heartbeat_expires,
 )
+from river_compat.celery.refused_names import refusing
 
 __all__ = ["HEARTBEAT_DRIFT_MAX", "HEARTBEAT_EXPIRE_WINDOW", "State", "Task", "Worker", "heartbeat_expires"]
 
@@ -49,17 +50,20 @@ class Worker(workers_seen.Worker):
 SeenWorker = Worker
 
 
-class TasksBy(defaultdict[str, "WeakSet[Task]"]):
+TASK_EVENT_TO_STATE = STATE_OF_EVENT
+
+
+class CallableDefaultdict(defaultdict[Any, Any]):
     """Tasks by a key; called with one it gives pairs of id and task, newest first."""
 
-    def __init__(self, pairs: Callable[..., Iterator[tuple[str, Task]]]) -> None:
-        """Take the function that gives the pairs."""
-        super().__init__(WeakSet)
-        self._pairs = pairs
+    def __init__(self, fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Take the function that gives the pairs, and what a defaultdict takes."""
+        self.fun = fun
+        super().__init__(*args, **kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Task]]:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Give the tasks of one key."""
-        return self._pairs(*args, **kwargs)
+        return self.fun(*args, **kwargs)
 
 
 class State:
@@ -83,6 +87,8 @@ class State:
         max_tasks_in_memory: int = MAX_TASKS,
         on_node_join: Callback | None = None,
         on_node_leave: Callback | None = None,
+        tasks_by_type: Mapping[str, Iterable[SeenTask]] | None = None,
+        tasks_by_worker: Mapping[str, Iterable[SeenTask]] | None = None,
     ) -> None:
         """Start with what is known already; older tasks are forgotten beyond the limits."""
         self.event_callback = callback
@@ -94,8 +100,8 @@ class State:
         self.task_count = 0
         self.workers: Any = _cache(max_workers_in_memory)
         self.tasks: Any = _cache(max_tasks_in_memory)
-        self.tasks_by_type = TasksBy(self._tasks_by_type)
-        self.tasks_by_worker = TasksBy(self._tasks_by_worker)
+        self.tasks_by_type = _index_of(self._tasks_by_type, tasks_by_type)
+        self.tasks_by_worker = _index_of(self._tasks_by_worker, tasks_by_worker)
         self._taskheap: list[Any] = taskheap or []
         self._tasks_to_resolve: Any = _cache(max_tasks_in_memory)
         self._mutex = threading.RLock()
@@ -131,6 +137,14 @@ class State:
             if group == "task":
                 return self._task_event(subject, fields), subject
             return None
+
+    def task_event(self, type_: str, fields: Mapping[str, Any]) -> Any:
+        """Take an event of a task, given without its type; return the task and whether it is new."""
+        return self.event({**fields, "type": f"task-{type_}"})[0]
+
+    def worker_event(self, type_: str, fields: Mapping[str, Any]) -> Any:
+        """Take an event of a worker, given without its type; return the worker and whether it is new."""
+        return self.event({**fields, "type": f"worker-{type_}"})[0]
 
     def _worker_event(self, subject: str, fields: dict[str, Any]) -> tuple[SeenWorker, bool] | None:
         hostname = fields.get("hostname")
@@ -285,6 +299,12 @@ class State:
         return type(self), (*given, *limits, self.on_node_join, self.on_node_leave)
 
 
+def _index_of(
+    pairs: Callable[..., Iterator[Pair]], known: Mapping[str, Iterable[SeenTask]] | None
+) -> CallableDefaultdict:
+    return CallableDefaultdict(pairs, WeakSet, {key: WeakSet(tasks) for key, tasks in (known or {}).items()})
+
+
 def _id_of(entry: Any) -> Any:
     task = entry[3]()
     return task.uuid if task is not None else None
@@ -292,3 +312,7 @@ def _id_of(entry: Any) -> Any:
 
 def _cache(size: int) -> Any:
     return LRUCache(size)  # type: ignore[no-untyped-call]
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

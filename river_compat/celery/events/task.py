@@ -76,6 +76,8 @@ class Task:
         "parent_id",
     )
 
+    merge_rules = LATE_FIELDS
+
     uuid: Any
     name: Any
     state: str
@@ -105,14 +107,14 @@ class Task:
         local_received: Any = None,
         fields: Mapping[str, Any] | None = None,
         precedence: Callable[[str], int] = states.precedence,
+        task_event_to_state: Callable[[str], str | None] = STATE_OF_EVENT.get,
+        RETRY: str = states.RETRY,  # noqa: N803 - the name is Celery's
     ) -> None:
         """Take one event. One that comes late does not turn the state back, but for a retry."""
-        state = STATE_OF_EVENT.get(type_, type_.upper())
+        state = task_event_to_state(type_) or type_.upper()
         news = dict(fields or {})
         setattr(self, type_, timestamp)
-        late = (
-            type_ != "retried" and self.state != states.RETRY and precedence(state) > precedence(self.state)
-        )
+        late = type_ != "retried" and self.state != RETRY and precedence(state) > precedence(self.state)
         if late:
             news = {name: news[name] for name in LATE_FIELDS.get(state, ()) if name in news}
         else:

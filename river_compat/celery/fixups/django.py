@@ -10,11 +10,13 @@ import logging
 import os
 import sys
 import warnings
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from river_compat.celery.exceptions import FixupWarning
+from river_compat.celery.refused_names import lacking, refusing
 
 if TYPE_CHECKING:
     from river_compat.celery.app.base import Celery
@@ -38,6 +40,7 @@ def fixup(app: Celery, env: str = ENVIRONMENT) -> DjangoFixup | None:
     return DjangoFixup(app).install()
 
 
+@lacking("before_imports, task_begins and task_ends do it", "on_import_modules on_worker_init worker_fixup")
 class DjangoFixup:
     """What one application does because of Django. Django itself is not set up before it is needed."""
 
@@ -59,6 +62,12 @@ class DjangoFixup:
         from django.apps import apps  # needs the settings
 
         return [config.name for config in apps.get_app_configs()]
+
+    def now(self, utc: bool = False) -> datetime:
+        """Return the time as Django has it, or in UTC."""
+        from django.utils import timezone  # needs the settings
+
+        return datetime.now(UTC) if utc else timezone.now()
 
     def before_imports(self) -> None:
         """Set Django up and run its system checks, unless CELERY_SKIP_CHECKS is set.
@@ -94,3 +103,7 @@ def _check() -> None:
     for message in checks.run_checks():
         if not message.is_silenced():
             logger.log(message.level, "%s", message)
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import signals
 from river_compat.celery.app.config_source import values_of
 from river_compat.celery.loaders.cmdline import parse
+from river_compat.celery.refused_names import refusing
 from river_compat.celery.utils.collections import DictAttribute
 from river_compat.celery.utils.imports import find_module, import_from_cwd, symbol_by_name
 from river_compat.importing import import_submodule
@@ -179,3 +180,7 @@ def find_related_module(package: str, related_name: str | None) -> ModuleType | 
     Errors inside the module pass through.
     """
     return import_submodule(package, related_name)
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -9,7 +9,7 @@ from kombu.utils.objects import cached_property
 from kombu.utils.uuid import uuid
 
 from river_compat.celery.utils.functional import chunks, memoize, noop
-from river_compat.celery.utils.imports import gen_task_name, instantiate, symbol_by_name
+from river_compat.celery.utils.imports import gen_task_name, import_from_cwd, instantiate, symbol_by_name
 from river_compat.celery.utils.imports import qualname as get_full_cls_name
 from river_compat.celery.utils.nodenames import nodename, nodesplit, worker_direct
 
@@ -28,6 +28,7 @@ __all__ = [
     "gen_unique_id",
     "get_cls_by_name",
     "get_full_cls_name",
+    "import_from_cwd",
     "instantiate",
     "memoize",
     "nodename",

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import ChainMap, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from river_compat.celery.refused_names import lacking, refusing
+from river_compat.celery.utils.chain_map import ChainMap, PrefixedChainMap
+from river_compat.celery.ways_out import INTERNAL
 
 __all__ = [
     "AttributeDict",
@@ -25,9 +29,9 @@ def force_mapping(m: Any) -> Any:
     return m if isinstance(m, Mapping) else DictAttribute(m)
 
 
-def lpmerge(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
+def lpmerge(L: Mapping[str, Any], R: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N803 - Celery's names
     """Return both, the right one's values where they are not None."""
-    return {**left, **{key: value for key, value in right.items() if value is not None}}
+    return {**L, **{key: value for key, value in R.items() if value is not None}}
 
 
 class AttributeDictMixin:
@@ -96,55 +100,24 @@ class DictAttribute(MutableMapping[str, Any]):
         """Return how many names there are."""
         return len(dir(self.obj))
 
+    def iterkeys(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(self)
 
-class ConfigurationView(MutableMapping[str, Any], AttributeDictMixin):
+    def itervalues(self) -> Iterator[Any]:
+        """Iterate over the values."""
+        return (self[name] for name in self)
+
+    def iteritems(self) -> Iterator[tuple[str, Any]]:
+        """Iterate over names and values."""
+        return ((name, self[name]) for name in self)
+
+
+class ConfigurationView(PrefixedChainMap, AttributeDictMixin):
     """Changes over a stack of defaults, read by key or attribute."""
 
-    def __init__(self, changes: Any, defaults: Any = None, **_: Any) -> None:
-        """Take the mapping that changes go to, and the mappings below it, first one first."""
-        self.__dict__.update(changes=changes, defaults=list(defaults or ()))
 
-    @property
-    def maps(self) -> list[Mapping[str, Any]]:
-        """The changes and the defaults."""
-        return [self.__dict__["changes"], *self.__dict__["defaults"]]
-
-    def __getitem__(self, key: str) -> Any:
-        """Return the first value found; raises KeyError."""
-        for values in self.maps:
-            if key in values:
-                return values[key]
-        raise KeyError(key)
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        """Change a value."""
-        self.__dict__["changes"][key] = value
-
-    def __delitem__(self, key: str) -> None:
-        """Forget a change."""
-        del self.__dict__["changes"][key]
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over every key."""
-        return iter(dict.fromkeys(key for values in reversed(self.maps) for key in values))
-
-    def __len__(self) -> int:
-        """Return how many keys there are."""
-        return sum(1 for _ in self)
-
-    def first(self, *keys: str) -> Any:
-        """Return the value of the first key that has one, or None."""
-        return next((self[key] for key in keys if self.get(key) is not None), None)
-
-    def clear(self) -> None:
-        """Forget the changes."""
-        self.__dict__["changes"].clear()
-
-    def swap_with(self, other: Any) -> None:
-        """Take over another view's changes and defaults."""
-        self.__dict__.update(changes=other.__dict__["changes"], defaults=other.__dict__["defaults"])
-
-
+@lacking(INTERNAL, "max_heap_percent_overload")
 class LimitedSet:
     """A set that keeps the latest `maxlen` items, and items older than `expires` seconds no longer."""
 
@@ -182,7 +155,7 @@ class LimitedSet:
             for item in ages:
                 self.add(item)
 
-    def purge(self, limit: int | None = None, now: float | None = None) -> None:
+    def purge(self, now: float | None = None) -> None:
         """Drop what is too old."""
         if not self.expires:
             return
@@ -230,3 +203,7 @@ class LimitedSet:
     def __repr__(self) -> str:
         """Show how many there are."""
         return f"<LimitedSet({len(self)}): maxlen={self.maxlen}, expires={self.expires}>"
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

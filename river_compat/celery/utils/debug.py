@@ -9,7 +9,9 @@ import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+from river_compat.celery.refused_names import refusing
 
 __all__ = ["cry", "humanbytes", "mem_rss", "memdump", "sample", "sample_mem"]
 
@@ -35,21 +37,21 @@ def memdump(samples: int = 10, file: TextIO | None = None) -> None:
     print(f"- rss (end): {after}.", file=file)
 
 
-def sample(values: Sequence[Any], n: int, k: int = 0) -> Iterator[Any]:
-    """Return about `n` of the values at equal distances, from the one at `k` on."""
-    step = len(values) // n or 1
+def sample(x: Sequence[Any], n: int, k: int = 0) -> Iterator[Any]:
+    """Return about `n` of the x at equal distances, from the one at `k` on."""
+    step = len(x) // n or 1
     position = k
     for _ in range(n):
-        if position >= len(values):
+        if position >= len(x):
             return
-        yield values[position]
+        yield x[position]
         position += step
 
 
-def humanbytes(count: float) -> str:
+def humanbytes(s: float) -> str:
     """Return a number of bytes with its unit: `3.5MB`."""
-    size, unit = next(((size, unit) for size, unit in UNITS if count >= size), (1, "B"))
-    return f"{count / size:.4g}{unit}"
+    size, unit = next(((size, unit) for size, unit in UNITS if s >= size), (1, "B"))
+    return f"{s / size:.4g}{unit}"
 
 
 def mem_rss() -> str:
@@ -62,11 +64,19 @@ def mem_rss() -> str:
         return humanbytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
 
 
-def cry() -> str:
-    """Return the stacks of all threads as text."""
+def cry(out: TextIO | None = None, sepchr: str = "=", seplen: int = 49) -> str | None:
+    """Return the stacks of all threads as text, with a line below each name; with `out` write it there."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     parts = []
     for ident, frame in sys._current_frames().items():
         name = names.get(ident, "unknown")
-        parts.append(f"{name}\n{'=' * 49}\n{''.join(traceback.format_stack(frame))}")
-    return "\n".join(parts)
+        parts.append(f"{name}\n{sepchr * seplen}\n{''.join(traceback.format_stack(frame))}")
+    text = "\n".join(parts)
+    if out is None:
+        return text
+    print(text, file=out)
+    return None
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import kombu.utils.functional
+
+from river_compat.celery.refused_names import refusing
 
 __all__ = [
     "LRUCache",
@@ -186,3 +188,18 @@ def seq_concat_seq(a: Any, b: Any) -> Any:
 def is_numeric_value(value: Any) -> bool:
     """Whether a value is a number; True and False are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+class DummyContext:
+    """A context manager that does nothing."""
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Let exceptions pass."""
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, ItemsView, Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+from river_compat.celery.refused_names import lacking, refusing
+from river_compat.celery.ways_out import INTERNAL
 
 __all__ = ["CycleError", "DependencyGraph", "GraphFormatter"]
 
 
+@lacking(INTERNAL, "FMT")
 class GraphFormatter:
     """Says how a graph looks in Graphviz' dot language; keywords are attributes of nodes and edges."""
 
@@ -34,11 +38,24 @@ class GraphFormatter:
         """Return the name under which a node is drawn; may be overridden."""
         return obj
 
-    def attrs(self, attributes: dict[str, Any], scheme: dict[str, Any]) -> str:
+    def attr(self, name: str, value: Any) -> str:
+        """Return one attribute as dot writes it."""
+        return f'{name}="{value}"'
+
+    def attrs(self, d: dict[str, Any] | None, scheme: dict[str, Any] | None = None) -> str:
         """Return attributes as dot writes them."""
-        return ", ".join(
-            f'{name}="{value}"' for name, value in {**self.scheme, **scheme, **attributes}.items()
-        )
+        merged = {**self.scheme, **(scheme or {}), **(d or {})}
+        return ", ".join(self.attr(name, value) for name, value in merged.items())
+
+    def draw_node(self, obj: Any, scheme: dict[str, Any] | None = None, attrs: Any = None) -> str:
+        """Return the line of a node."""
+        return f'    "{self.label(obj)}" [{self.attrs(attrs, scheme)}]'
+
+    def draw_edge(self, a: Any, b: Any, scheme: dict[str, Any] | None = None, attrs: Any = None) -> str:
+        """Return the line of an edge."""
+        arrow = "--" if self.type == "graph" else "->"
+        style = self.attrs(attrs, self.edge_scheme if scheme is None else scheme)
+        return f'    "{self.label(a)}" {arrow} "{self.label(b)}" [{style}]'
 
     def head(self, **attrs: Any) -> str:
         """Return the first line."""
@@ -51,16 +68,15 @@ class GraphFormatter:
 
     def node(self, obj: Any, **attrs: Any) -> str:
         """Return the line of a node that depends on others."""
-        return f'    "{self.label(obj)}" [{self.attrs(attrs, self.node_scheme)}]'
+        return self.draw_node(obj, self.node_scheme, attrs)
 
     def terminal_node(self, obj: Any, **attrs: Any) -> str:
         """Return the line of a node that depends on none."""
-        return f'    "{self.label(obj)}" [{self.attrs(attrs, self.term_scheme)}]'
+        return self.draw_node(obj, self.term_scheme, attrs)
 
     def edge(self, a: Any, b: Any, **attrs: Any) -> str:
         """Return the line of an edge."""
-        arrow = "--" if self.type == "graph" else "->"
-        return f'    "{self.label(a)}" {arrow} "{self.label(b)}" [{self.attrs(attrs, self.edge_scheme)}]'
+        return self.draw_edge(a, b, attrs=attrs)
 
 
 class DependencyGraph:
@@ -76,9 +92,9 @@ class DependencyGraph:
         """Add an object."""
         self.adjacent.setdefault(obj, [])
 
-    def add_edge(self, a: Any, b: Any) -> None:
-        """Let `a`, which must be there, depend on `b`."""
-        self.adjacent[a].append(b)
+    def add_edge(self, A: Any, B: Any) -> None:  # noqa: N803 - Celery's names
+        """Let `A`, which must be there, depend on `B`."""
+        self.adjacent[A].append(B)
 
     def update(self, it: Iterable[tuple[Any, Iterable[Any]]]) -> None:
         """Add `(object, dependencies)` pairs."""
@@ -145,10 +161,14 @@ class DependencyGraph:
         """Show every object and what is below it."""
         return "\n".join(self.repr_node(node) for node in self)
 
-    def repr_node(self, obj: Any, level: int = 1) -> str:
+    def repr_node(self, obj: Any, level: int = 1, fmt: str = "{0}({1})") -> str:
         """Return an object with its valency, and below it, indented, what it depends on."""
-        lines = [f"{obj}({self.valency_of(obj)})"]
+        lines = [fmt.format(obj, self.valency_of(obj))]
         for other in self.adjacent.get(obj, ()):
-            lines.append(f"{'     ' * level}{other}({self.valency_of(other)})")
-            lines.extend(self.repr_node(other, level + 1).split("\n")[1:])
+            lines.append("     " * level + fmt.format(other, self.valency_of(other)))
+            lines.extend(self.repr_node(other, level + 1, fmt).split("\n")[1:])
         return "\n".join(lines)
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

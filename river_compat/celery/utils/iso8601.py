@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import warnings
 from datetime import UTC, datetime, timedelta, timezone
+from typing import TYPE_CHECKING
 
 from river_compat.celery.exceptions import CPendingDeprecationWarning
+from river_compat.celery.refused_names import refusing
 
 __all__ = ["parse_iso8601"]
 
@@ -48,3 +50,7 @@ def _zone(text: str | None) -> timezone | None:
         return UTC
     offset = timedelta(hours=int(text[1:3]), minutes=int(text[4:6]))
     return timezone(-offset if text[0] == "-" else offset)
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -8,10 +8,11 @@ import threading
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kombu.utils import encoding
 
+from river_compat.celery.refused_names import refusing
 from river_compat.celery.utils.term import colored
 
 __all__ = [
@@ -65,15 +66,23 @@ def in_sighandler() -> Iterator[None]:
         set_in_sighandler(False)
 
 
-def logger_isa(child: logging.Logger, parent: logging.Logger) -> bool:
-    """Whether a logger is another one, or below it; raises RuntimeError where the parents form a ring."""
+def logger_isa(
+    l: logging.Logger,  # noqa: E741 - the parameters are Celery's
+    p: logging.Logger,
+    max: int = 1000,  # noqa: A002
+) -> bool:
+    """Whether a logger is another one, or below it, at most `max` loggers.
+
+    Raises RuntimeError where the parents form a ring, or are more."""
     seen: set[logging.Logger] = set()
-    this: logging.Logger | None = child
+    this: logging.Logger | None = l
     while this is not None:
-        if this is parent:
+        if this is p:
             return True
         if this in seen:
-            raise RuntimeError(f"the parents of logger {child.name!r} form a ring")
+            raise RuntimeError(f"the parents of logger {l.name!r} form a ring")
+        if len(seen) >= max:
+            raise RuntimeError(f"logger {l.name!r} has more than {max} parents")
         seen.add(this)
         this = this.parent
     return False
@@ -232,3 +241,7 @@ def reset_multiprocessing_logger() -> None:
         return
     if hasattr(util, "_logger"):
         util._logger = None
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -27,6 +27,7 @@ Queue: Any = kombu.entity.Queue
 NODENAME_SEP = "@"
 NODENAME_DEFAULT = "celery"
 WORKER_DIRECT_EXCHANGE = "C.dq2"
+WORKER_DIRECT_QUEUE_FORMAT = "{hostname}.dq2"
 _START = re.compile(r"_[0-9a-f]{8}_py[lp]\Z")  # what tells two starts of one worker apart
 
 
@@ -51,10 +52,10 @@ def nodesplit(name: str) -> Any:
     return [first, host] if separator else (None, name)
 
 
-def default_nodename(hostname: str | None) -> str:
-    """Complete a worker's name: `celery` for a missing name, this machine for a missing host."""
+def default_nodename(hostname: str | None, default_name: str = NODENAME_DEFAULT) -> str:
+    """Complete a worker's name: `default_name` for a missing name, this machine for a missing host."""
     name, host = nodesplit(hostname or "")
-    return nodename(name or NODENAME_DEFAULT, host or gethostname())
+    return nodename(name or default_name, host or gethostname())
 
 
 def node_format(s: str, name: str, **extra: Any) -> str:
@@ -75,7 +76,9 @@ def worker_direct(hostname: Any) -> Any:
     """Return the queue that only one worker reads; here it is a name to give to that worker's `-Q`."""
     if isinstance(hostname, Queue):
         return hostname
-    return Queue(f"{hostname}.dq2", Exchange(WORKER_DIRECT_EXCHANGE), str(hostname))
+    return Queue(
+        WORKER_DIRECT_QUEUE_FORMAT.format(hostname=hostname), Exchange(WORKER_DIRECT_EXCHANGE), str(hostname)
+    )
 
 
 def of_client(client_id: str) -> str:

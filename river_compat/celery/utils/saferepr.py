@@ -8,12 +8,12 @@ after the limit is shown once, as `, ...`.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from river_compat.celery.refused_names import refusing
 from river_compat.celery.utils.text import truncate
 
-__all__ = ["reprstream", "saferepr"]
+__all__ = ["saferepr"]
 
 OMITTED = ", ..."
 _PLAIN_REPRS: dict[Any, type[Any]] = {kind.__repr__: kind for kind in (dict, list, tuple, set, frozenset)}
@@ -24,13 +24,6 @@ def saferepr(o: Any, maxlen: int | None = None, maxlevels: int = 3, seen: set[in
     writer = _Writer(maxlen, maxlevels, seen)
     writer.write(o, 0)
     return "".join(writer.parts)
-
-
-def reprstream(o: Any, maxlen: int | None = None, maxlevels: int = 3) -> Iterable[str]:
-    """Return the same in parts."""
-    writer = _Writer(maxlen, maxlevels, None)
-    writer.write(o, 0)
-    return iter(writer.parts)
 
 
 class _Writer:
@@ -128,3 +121,7 @@ def _own_repr(value: Any) -> str:
         return repr(value)
     except Exception as error:  # noqa: BLE001 - a broken __repr__ must not hide what holds the value
         return f"<Unrepresentable {type(value).__name__!r}: {type(error).__name__}>"
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import base64
 import pickle
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
 
+from river_compat.celery.refused_names import refusing
 from river_compat.shortened import short_repr
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "b64encode",
     "create_exception_cls",
     "ensure_serializable",
+    "find_pickleable_exception",
     "get_pickleable_etype",
     "get_pickleable_exception",
     "get_pickled_exception",
@@ -58,11 +61,11 @@ class UnpickleableExceptionWrapper(Exception):  # noqa: N818 - the name is Celer
         return str(self.text)
 
     @classmethod
-    def from_exception(cls, error: BaseException) -> UnpickleableExceptionWrapper:
+    def from_exception(cls, exc: BaseException) -> UnpickleableExceptionWrapper:
         """Wrap an exception; the traceback stays."""
-        kind = type(error)
-        wrapper = cls(kind.__module__, kind.__name__, error.args, short_repr(error))
-        return wrapper.with_traceback(error.__traceback__)
+        kind = type(exc)
+        wrapper = cls(kind.__module__, kind.__name__, exc.args, short_repr(exc))
+        return wrapper.with_traceback(exc.__traceback__)
 
 
 def ensure_serializable(items: Iterable[Any], encoder: Callable[[Any], Any]) -> tuple[Any, ...]:
@@ -70,20 +73,36 @@ def ensure_serializable(items: Iterable[Any], encoder: Callable[[Any], Any]) -> 
     return tuple(item if _accepts(encoder, item) else short_repr(item) for item in items)
 
 
-def get_pickleable_exception(error: Any) -> Any:
+def get_pickleable_exception(exc: Any) -> Any:
     """Return the exception, or the nearest thing to it that can be pickled."""
-    if error is None or _accepts(_round_trip, error):
-        return error
-    for cls in type(error).__mro__:
-        if cls in _TOO_GENERAL:
-            break
+    if exc is None or _accepts(_round_trip, exc):
+        return exc
+    nearest = find_pickleable_exception(exc)
+    return UnpickleableExceptionWrapper.from_exception(exc) if nearest is None else nearest
+
+
+def find_pickleable_exception(
+    exc: Any,
+    loads: Callable[[bytes], Any] = pickle.loads,
+    dumps: Callable[[Any], bytes] = pickle.dumps,
+) -> Any:
+    """Return an exception of the nearest class above that can be pickled, with the same arguments.
+
+    None where only Exception itself is left.
+    """
+    for cls in itermro(type(exc), _TOO_GENERAL):
         try:
-            nearest = cls(*error.args)
-        except Exception:  # noqa: BLE001, S112 - the constructor takes other arguments: look further up
+            nearest = cls(*getattr(exc, "args", ()))
+            loads(dumps(nearest))
+        except Exception:  # noqa: BLE001, S112 - it takes other arguments, or they cannot be pickled
             continue
-        if _accepts(_round_trip, nearest):
-            return nearest
-    return UnpickleableExceptionWrapper.from_exception(error)
+        return nearest
+    return None
+
+
+def itermro(cls: type[Any], stop: Iterable[type[Any]]) -> Iterator[type[Any]]:
+    """Give a class and its bases, in order, up to the first one of these."""
+    return takewhile(lambda base: base not in stop, cls.__mro__)
 
 
 def get_pickleable_etype(
@@ -92,9 +111,7 @@ def get_pickleable_etype(
     dumps: Callable[[Any], bytes] = pickle.dumps,
 ) -> type[Any]:
     """Return an exception's class, or the nearest base of it that can be pickled."""
-    for base in cls.__mro__:
-        if base in _TOO_GENERAL:
-            break
+    for base in itermro(cls, _TOO_GENERAL):
         if _accepts(lambda kind: loads(dumps(kind)), base):
             return base
     return Exception
@@ -123,19 +140,19 @@ def strtobool(term: Any, table: Mapping[str, bool] | None = None) -> Any:
         raise TypeError(f"{term!r} is neither true nor false") from None
 
 
-def b64encode(data: bytes | str) -> str:
+def b64encode(s: bytes | str) -> str:
     """Return bytes as base64 text."""
-    return base64.b64encode(data.encode() if isinstance(data, str) else data).decode()
+    return base64.b64encode(s.encode() if isinstance(s, str) else s).decode()
 
 
-def b64decode(text: bytes | str) -> bytes:
+def b64decode(s: bytes | str) -> bytes:
     """Read what `b64encode` made."""
-    return base64.b64decode(text)
+    return base64.b64decode(s)
 
 
-def get_pickled_exception(error: Any) -> Any:
+def get_pickled_exception(exc: Any) -> Any:
     """Return what a wrapper stands for, any other exception as it is."""
-    return error.restore() if isinstance(error, UnpickleableExceptionWrapper) else error
+    return exc.restore() if isinstance(exc, UnpickleableExceptionWrapper) else exc
 
 
 def _round_trip(value: Any) -> Any:
@@ -148,3 +165,7 @@ def _accepts(encoder: Callable[[Any], Any], value: Any) -> bool:
     except Exception:  # noqa: BLE001 - any error means no
         return False
     return True
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

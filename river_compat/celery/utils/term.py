@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from river_compat.celery.refused_names import refusing
 
 __all__ = ["colored"]
 
@@ -18,7 +20,7 @@ _FOREGROUND = {
     "cyan": 36,
     "white": 37,
 }
-_STYLES = {"bold": 1, "underline": 4, "blink": 5, "reverse": 7}
+_STYLES = {"bold": 1, "underline": 4, "blink": 5, "reverse": 7, "bright": 8}
 _CODES = {
     **{name: f"\033[{code}m" for name, code in _STYLES.items()},
     **{name: f"\033[1;{code}m" for name, code in _FOREGROUND.items()},
@@ -49,7 +51,15 @@ class colored:  # noqa: N801 - the name is Celery's
         code = RESET if name == "reset" else _CODES.get(name)
         if code is None:
             raise AttributeError(f"no colour is named {name!r}")
-        return lambda *parts: colored(*parts, enabled=self.enabled, code=code)
+        return lambda *parts: self.node(parts, code)
+
+    def node(self, s: tuple[Any, ...], op: str) -> colored:
+        """Return parts of a text behind a code of the terminal's."""
+        return colored(*s, enabled=self.enabled, code=op)
+
+    def embed(self) -> str:
+        """Return the text without the code that ends its colour."""
+        return str(self).removesuffix(RESET) if self.enabled else self.no_color()
 
     def no_color(self) -> str:
         """Return the text without colours."""
@@ -69,3 +79,7 @@ class colored:  # noqa: N801 - the name is Celery's
     def __len__(self) -> int:
         """Count what is seen."""
         return len(self.no_color())
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pprint import pformat
-from textwrap import dedent, fill
-from typing import Any
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from river_compat.celery.refused_names import refusing
 
 UNKNOWN_DEFAULT = "???"
 ELLIPSIS = "..."
@@ -26,6 +29,7 @@ __all__ = [
     "match_case",
     "pluralize",
     "pretty",
+    "remove_repeating",
     "remove_repeating_from_task",
     "simple_format",
     "str_to_list",
@@ -34,54 +38,59 @@ __all__ = [
 ]
 
 
-def str_to_list(value: Any) -> Any:
+def str_to_list(s: Any) -> Any:
     """Return text as a list of what its commas part; anything else as it is."""
-    return value.split(",") if isinstance(value, str) else value
+    return s.split(",") if isinstance(s, str) else s
 
 
-def dedent_initial(text: str, n: int = 4) -> str:
+def dedent_initial(s: str, n: int = 4) -> str:
     """Take `n` spaces off the first line."""
-    return text[n:] if text[:n] == " " * n else text
+    return s[n:] if s[:n] == " " * n else s
 
 
-def ensure_newlines(text: str, n: int = 2) -> str:
+def dedent(s: str, sep: str = "\n") -> str:
+    """Take four spaces off every line that begins with them; lines are parted by `sep` then."""
+    return sep.join(dedent_initial(line) for line in s.splitlines())
+
+
+def ensure_newlines(s: str, n: int = 2) -> str:
     """Return text that ends in at least `n` line ends."""
-    return ensure_sep("\n", text, n)
+    return ensure_sep("\n", s, n)
 
 
-def ensure_sep(sep: str, text: str, n: int = 2) -> str:
+def ensure_sep(sep: str, s: str, n: int = 2) -> str:
     """Return text that has at least `n` separators, the missing ones at its end."""
-    return text + sep * (n - text.count(sep))
+    return s + sep * (n - s.count(sep))
 
 
-def abbr(text: str | None, max: int, ellipsis: str | None = ELLIPSIS) -> str:  # noqa: A002 - Celery's name
+def abbr(S: str | None, max: int, ellipsis: str | None = ELLIPSIS) -> str:  # noqa: A002, N803 - Celery's
     """Cut text to `max` characters, the ellipsis among them."""
-    if text is None:
+    if S is None:
         return UNKNOWN_DEFAULT
-    if len(text) <= max:
-        return text
-    return text[: max - len(ellipsis)] + ellipsis if ellipsis else text[:max]
+    if len(S) <= max:
+        return S
+    return S[: max - len(ellipsis)] + ellipsis if ellipsis else S[:max]
 
 
-def abbrtask(name: str | None, max: int) -> str:  # noqa: A002 - Celery's name
+def abbrtask(S: str | None, max: int) -> str:  # noqa: A002, N803 - Celery's
     """Cut a task's name from the left: its module becomes `[.]`."""
-    if name is None:
+    if S is None:
         return UNKNOWN_DEFAULT
-    if len(name) <= max:
-        return name
-    module, _, last = name.rpartition(".")
+    if len(S) <= max:
+        return S
+    module, _, last = S.rpartition(".")
     mark = f"[.]{last}"
     return abbr(module, max - len(mark), None) + mark if max > len(mark) else mark
 
 
-def indent(text: str, indent: int = 0, sep: str = "\n") -> str:
+def indent(t: str, indent: int = 0, sep: str = "\n") -> str:
     """Put spaces before every line."""
-    return sep.join(" " * indent + line for line in text.split(sep))
+    return sep.join(" " * indent + line for line in t.split(sep))
 
 
-def truncate(text: str, maxlen: int = 128, suffix: str = ELLIPSIS) -> str:
-    """Cut text after `maxlen` characters and add the suffix."""
-    return text if len(text) <= maxlen else text[:maxlen] + suffix
+def truncate(s: str, maxlen: int = 128, suffix: str = ELLIPSIS) -> str:
+    """Cut text that has `maxlen` characters or more, at a space where there is one, and add the suffix."""
+    return s[:maxlen].rsplit(" ", 1)[0] + suffix if maxlen and len(s) >= maxlen else s
 
 
 def truncate_bytes(data: bytes, maxlen: int = 128, suffix: bytes = b"...") -> bytes:
@@ -110,20 +119,20 @@ def pretty(
     return formatter(value, width)
 
 
-def match_case(text: str, other: str) -> str:
+def match_case(s: str, other: str) -> str:
     """Return text in the case of another's letters."""
-    return text.upper() if other.isupper() else text.lower()
+    return s.upper() if other.isupper() else s.lower()
 
 
 def simple_format(
-    text: str, keys: Mapping[str, Any], pattern: re.Pattern[str] = _PERCENT, expand: str = r"\1"
+    s: str, keys: Mapping[str, Any], pattern: re.Pattern[str] = _PERCENT, expand: str = r"\1"
 ) -> str:
     """Replace `%n` by the value of `n`, which may be a function, and `%%` by a percent sign.
 
     Raises ValueError for a letter that stands for nothing.
     """
-    if not text:
-        return text
+    if not s:
+        return s
 
     def value_of(match: re.Match[str]) -> str:
         key = match.expand(expand)
@@ -132,28 +141,45 @@ def simple_format(
         try:
             value = keys[key]
         except KeyError:
-            raise ValueError(f"Unknown format %{key} in string {text!r}") from None
+            raise ValueError(f"Unknown format %{key} in string {s!r}") from None
         return str(value() if callable(value) else value)
 
-    return pattern.sub(value_of, text)
+    return pattern.sub(value_of, s)
 
 
-def remove_repeating_from_task(task_name: str, text: str) -> str:
+def remove_repeating_from_task(task_name: str, s: str) -> str:
     """Drop the module of a task's name from further names in a text, but not from the first."""
     module, dot, _ = task_name.rpartition(".")
-    if not dot:
-        return text
-    head, found, rest = text.partition(task_name)
-    if not found:
-        return text
-    return head + found + re.sub(rf"(?<![\w.-]){re.escape(module)}\.", "", rest)
+    return remove_repeating(f"{module}.", s) if dot else s
 
 
-def join(items: Iterable[Any], sep: str = " ") -> str:
+def remove_repeating(substr: str, s: str) -> str:
+    """Drop a text from a longer one but for the first time, wherever it begins a name."""
+    head, found, rest = s.partition(substr)
+    return head + found + re.sub(rf"(?<![\w.-]){re.escape(substr)}", "", rest) if found else s
+
+
+def join(l: Iterable[Any], sep: str = "\n") -> str:  # noqa: E741 - the name is Celery's
     """Join what is not empty."""
-    return sep.join(str(item) for item in items if item)
+    return sep.join(str(item) for item in l if item)
 
 
-def fill_paragraphs(text: str, width: int, sep: str = "\n") -> str:
+class WhateverIO(io.StringIO):
+    """Text in memory that takes bytes, which are UTF-8, too."""
+
+    def __init__(self, v: bytes | str | None = None, *args: Any, **kwargs: Any) -> None:
+        """Begin with a text."""
+        super().__init__(v.decode("utf-8", "replace") if isinstance(v, bytes) else v, *args, **kwargs)
+
+    def write(self, data: bytes | str) -> int:
+        """Write a text."""
+        return super().write(data.decode("utf-8", "replace") if isinstance(data, bytes) else data)
+
+
+def fill_paragraphs(s: str, width: int, sep: str = "\n") -> str:
     """Wrap each paragraph."""
-    return sep.join(fill(paragraph, width) for paragraph in text.split(sep))
+    return sep.join(fill(paragraph, width) for paragraph in s.split(sep))
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

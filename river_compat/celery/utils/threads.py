@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from river_compat.celery.refused_names import lacking, refusing
 
 __all__ = [
     "Local",
@@ -103,6 +105,7 @@ def default_socket_timeout(timeout: float | None) -> Iterator[None]:
         socket.setdefaulttimeout(before)
 
 
+@lacking("threading.excepthook hears what body() raises", "on_crash")
 class bgThread(threading.Thread):  # noqa: N801 - the name is Celery's
     """A thread that calls `body()` until it is told to stop."""
 
@@ -130,3 +133,7 @@ class bgThread(threading.Thread):  # noqa: N801 - the name is Celery's
         if self.is_alive():
             self._ended.wait()
             self.join()
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

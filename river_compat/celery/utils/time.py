@@ -7,8 +7,9 @@ import time
 from calendar import monthrange
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from river_compat.celery.refused_names import refusing
 from river_compat.celery.retries import get_exponential_backoff_interval
 from river_compat.celery.utils.zones import (
     LocalTimezone,
@@ -223,3 +224,7 @@ def utcoffset(time: Any = time, localtime: Callable[..., Any] = time.localtime) 
 def adjust_timestamp(ts: float, offset: float, here: Callable[..., float] = utcoffset) -> float:
     """Return a timestamp of a machine that is `offset` hours behind UTC as one of this machine."""
     return ts - (offset - here()) * 3600
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -13,7 +13,9 @@ from river_compat.celery.command import WorkerOptions, build_worker, pool_name
 from river_compat.celery.exceptions import UnsupportedFeature
 from river_compat.celery.pool_classes import POOL_CLASSES
 from river_compat.celery.pools import SOLO
+from river_compat.celery.refused_names import lacking
 from river_compat.celery.utils.imports import reload_from_cwd
+from river_compat.celery.ways_out import COMMANDS, EMBEDDED, OVERRIDDEN, STATE
 from river_compat.celery.worker_life import WorkerLife
 
 if TYPE_CHECKING:
@@ -44,10 +46,20 @@ WITHOUT_EFFECT = frozenset(
 )
 
 
+@lacking(COMMANDS, "info rusage stats")
+@lacking(STATE, "state")
+@lacking(OVERRIDDEN, "on_init_blueprint setup_defaults setup_includes setup_instance setup_queues")
+@lacking(
+    EMBEDDED,
+    "Blueprint blueprint pidlock pool prepare_args register_with_event_loop semaphore should_use_eventloop "
+    "signal_consumer_close wait_for_soft_shutdown",
+)
 class WorkController:
     """One worker of an application. `start` runs it in the calling thread until another one calls `stop`."""
 
     app: Celery
+    exitcode: int | None = None
+    """What `stop` was given."""
 
     def __init__(
         self,
@@ -73,6 +85,7 @@ class WorkController:
         if unknown:
             raise TypeError(f"a worker has no option {unknown[0]!r}")
         self.app = app or self._own_app()
+        self.on_before_init(**options)
         self.hostname = hostname or f"celery@{socket.gethostname()}"
         self.loglevel, self.logfile = loglevel, logfile
         self.ready_callback = ready_callback
@@ -94,12 +107,14 @@ class WorkController:
         for companion in self.river.config.companions:
             if isinstance(companion, RemoteControl):
                 companion.shut_down = self.stop
+        self.on_after_init(**options)
 
     def _own_app(self) -> Celery:
         return getattr(self, "app", None) or get_current_app()
 
     def start(self) -> None:
         """Work until `stop`, then wait for what runs. Raises OperationalError where nothing can start."""
+        self.on_start()
         self.life.set_up(self.river.config.processes is not None)
         self.river.start()
         try:
@@ -113,18 +128,37 @@ class WorkController:
                 else:
                     self._stop.wait()
         finally:
+            self.on_close()
             self.river.stop(None)
             self.life.stopped()
+            self.on_stopped()
+
+    def on_before_init(self, **kwargs: Any) -> None:
+        """Called with the remaining options before the worker is made; may be overridden."""
+
+    def on_after_init(self, **kwargs: Any) -> None:
+        """Called with the remaining options when the worker is made; may be overridden."""
+
+    def on_start(self) -> None:
+        """Called before the worker starts; may be overridden."""
+
+    def on_close(self) -> None:
+        """Called when no more tasks are taken, before the running ones have ended; may be overridden."""
+
+    def on_stopped(self) -> None:
+        """Called when all is over; may be overridden."""
 
     def on_consumer_ready(self, consumer: Any) -> None:
         """Called when the worker takes tasks; may be overridden."""
 
-    def stop(self) -> None:
+    def stop(self, in_sighandler: bool = False, exitcode: int | None = None) -> None:
         """Ask `start` to return once the running tasks have ended; callable from any thread."""
+        if exitcode is not None:
+            self.exitcode = exitcode
         self._stop.set()
         self.river.request_stop()
 
-    def terminate(self) -> None:
+    def terminate(self, in_sighandler: bool = False) -> None:
         """Ask the same, and interrupt the running tasks: they run again elsewhere."""
         self.stop()
         self.river.stop_and_cancel()

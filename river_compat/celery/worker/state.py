@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import platform
 import threading
 from collections import Counter
 from collections.abc import Iterable
 from time import monotonic, time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from river_compat.celery.refused_names import refusing
 from river_compat.celery.revoking import revoke_expires
 from river_compat.celery.utils.collections import LimitedSet
+from river_compat.celery.version import __version__
 
+SOFTWARE_INFO = {"sw_ident": "py-celery", "sw_ver": __version__, "sw_sys": platform.system()}
 REVOKES_VARIABLE = "CELERY_WORKER_REVOKES_MAX"
 REVOKES_MAX = 50_000
 
@@ -55,3 +59,7 @@ class WorkerState:
         with self._lock:
             self.clock += 1
             return self.clock
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

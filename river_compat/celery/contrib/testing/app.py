@@ -6,11 +6,12 @@ import itertools
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import _state
 from river_compat.celery.app.base import Celery
 from river_compat.celery.contrib.testing import tasks as tasks
+from river_compat.celery.refused_names import refusing
 
 DEFAULT_TEST_CONFIG: dict[str, Any] = {
     "accept_content": {"json"},
@@ -68,6 +69,14 @@ TestApp.__test__ = False  # type: ignore[attr-defined]  # pytest must not collec
 
 
 @contextmanager
+def set_trap(app: Any) -> Iterator[None]:
+    """Let everything that asks for the current application raise RuntimeError during the block."""
+    del app
+    with _state.kept_applications(Trap()):
+        yield
+
+
+@contextmanager
 def setup_default_app(app: Celery, use_trap: bool = False) -> Iterator[None]:
     """Put the current and default applications back at the end, and close `app`.
 
@@ -76,3 +85,7 @@ def setup_default_app(app: Celery, use_trap: bool = False) -> Iterator[None]:
     with _state.kept_applications(Trap() if use_trap else None):
         yield
     app.close()
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from river_compat.celery import worker
 from river_compat.celery.contrib.testing.tasks import ping
+from river_compat.celery.refused_names import lacking
 from river_compat.celery.result import allow_join_result
 from river_compat.celery.utils.dispatch import Signal
 from river_compat.celery.utils.nodenames import anon_nodename
@@ -28,6 +29,7 @@ test_worker_started = Signal(name="test_worker_started", providing_args=("worker
 test_worker_stopped = Signal(name="test_worker_stopped", providing_args=("worker",))
 
 
+@lacking("use the fixture caplog of pytest", "QueueHandler logger_queue")
 class TestWorkController(worker.WorkController):
     """A worker that tells when it takes tasks."""
 

@@ -10,12 +10,13 @@ import weakref
 from collections.abc import Callable, Iterable
 from functools import wraps
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kombu.utils.functional import retry_over_time
 
 from river_compat.celery.exceptions import CDeprecationWarning
 from river_compat.celery.local import PromiseProxy, Proxy
+from river_compat.celery.refused_names import refusing
 
 __all__ = ["Signal"]
 
@@ -183,3 +184,7 @@ def _persistent(receiver: Receiver, dispatch_uid: Any) -> Receiver:
 
     call.__dict__["_dispatch_uid"] = dispatch_uid
     return call
+
+
+if not TYPE_CHECKING:
+    __getattr__, __path__ = refusing(__name__)
