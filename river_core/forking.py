@@ -43,7 +43,7 @@ def let_forks_stray() -> None:
 
 def is_astray() -> bool:
     """Tell whether this process was forked by a task."""
-    return os.getpid() in _astray
+    return bool(_astray) and os.getpid() in _astray  # asked twice a job: mostly without a system call
 
 
 def leave_by(error: BaseException) -> NoReturn:

@@ -11,42 +11,29 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 from river_core.errors import JobCancelError, JobInterruptedError, JobTimeoutError
 from river_core.job import JobRow
 from river_core.job_handle import Inserter, Job
-from river_core.loss import Loss, TimeLimitReached
+from river_core.loss import TimeLimitReached
 from river_core.outcome import Outcome
-from river_core.worker.ahead import WORK_SECONDS, AheadBudget, Reservation
-from river_core.worker.completion import Completion, WriteReceipt, call_after_write
+from river_core.worker.completion import Completion, call_after_write
+from river_core.worker.ends import Ends, Turns, receipt_of
 from river_core.worker.event_loop import EventLoop
 from river_core.worker.events import EventKind
 from river_core.worker.executor import Awaiting, Executor
-from river_core.worker.jobs_here import JobsHere
+from river_core.worker.places import Places
 from river_core.worker.running_job import RunningJob
 from river_core.worker.stuck import StuckJobs
 
-SLOW_SECONDS = 2 * WORK_SECONDS
 THREADS_FOR_COROUTINES = 2
 """Coroutines need a thread only until the event loop has them, so these few start any number."""
 
 logger = logging.getLogger(__name__)
 
 
-class Turns(Protocol):
-    """Lets a thread write an outcome itself, in two steps: see the completer."""
-
-    def take_turn(self, completion: Completion) -> bool:
-        """Take a completion; return whether the caller is to write it."""
-        ...
-
-    def write_turn(self) -> None:
-        """Write what was taken."""
-        ...
-
-
-class ThreadSlots(JobsHere):
+class ThreadSlots(Places):
     """Up to `size` jobs that run, of one queue or of all: in threads, coroutines on the event loop."""
 
     def __init__(
@@ -67,67 +54,23 @@ class ThreadSlots(JobsHere):
 
         By `turns` the end of a job beside which there is no other is written in its own thread.
         """
-        super().__init__()
+        super().__init__(size, claim_ahead)
         self.name = name
-        self.size = size
         self._executor = executor
         self._client = client
         self._finished = finished
-        self._turns = turns
+        self._ends = Ends(executor, client, finished, turns, loop)
         self._freed = freed
         self._loop = loop
         self._threadless = 0
-        self._ahead = AheadBudget() if claim_ahead else None
         self._stuck = stuck
-        self._stuck_jobs: dict[RunningJob, bool] = {}  # whether another thread has taken its place
         self._leaving: set[threading.Thread] = set()
         self._waiting: SimpleQueue[RunningJob | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._members: set[int] = set()
-        self._reserved = 0
-        self._early: set[int] = set()  # jobs to be cancelled that may be part of a claim on its way here
-        self._refuses = False
-        self._wake_at = size - 1
-        self._lock = threading.Lock()
 
     replaces = True
     """Whether a job that is stuck can be replaced by another thread."""
-
-    @property
-    def claims_ahead(self) -> bool:
-        """Whether jobs may wait here for a thread."""
-        return self._ahead is not None
-
-    def reserve(self) -> Reservation:
-        """Take all places for a claim that is about to be made.
-
-        While jobs are claimed ahead nothing is given out before half of them are done, so that claims
-        stay large.
-        """
-        with self._lock:
-            budget = self._budget()
-            size = self._capacity()
-            self._wake_at = size - 1 + budget // 2
-            taken = len(self._running) + self._reserved
-            if taken > self._wake_at:
-                return Reservation(0, 0)
-            free = max(size - taken, 0)
-            ahead = size + budget - taken - free
-            self._reserved += free + ahead
-            return Reservation(free, ahead)
-
-    def _capacity(self) -> int:
-        """Return how many jobs may run: one more for each that is stuck and was replaced."""
-        return self.size + sum(self._stuck_jobs.values()) if self._stuck_jobs else self.size
-
-    def _budget(self) -> int:
-        """Return how many jobs may wait: none while the oldest one here takes longer than quick jobs do."""
-        if self._ahead is None:
-            return 0
-        oldest = list(self._running.values())[:1]  # a copy: jobs leave while this is read
-        if oldest and time.monotonic() - oldest[0].claimed_at > SLOW_SECONDS:
-            return 0
-        return self._ahead.jobs(self.size)
 
     def submit(self, rows: list[JobRow], reserved: int) -> None:
         """Give claimed rows to the threads and let go of the rest of the `reserved` places."""
@@ -135,14 +78,8 @@ class ThreadSlots(JobsHere):
         with self._lock:
             if self._executor.may_await:
                 self._set_apart(jobs)
-            self._running.update((item.job.row.id, item) for item in jobs)
-            self._reserved -= reserved
+            self._fill(jobs, reserved)
             threads = self._threads_wanted()
-            if self._early:
-                self._cancel_early(jobs)
-            if self._refuses:
-                for item in jobs:
-                    item.stop(JobInterruptedError)
         for item in jobs:
             self._waiting.put(item)
         if len(rows) < reserved:
@@ -236,32 +173,17 @@ class ThreadSlots(JobsHere):
     def _write_and_leave(self, running: RunningJob, completion: Completion) -> None:
         """Hand the completion over; wait for its write only where somebody wants to hear of it."""
         job = running.job
-        receipt = self._receipt(job)
+        receipt = receipt_of(job)
         if receipt is not None:
             completion = replace(completion, receipt=receipt)
-        is_mine = self._put(completion)
+        is_mine = self._ends.put(completion, self._is_alone)
         if receipt is None:
             self._leave(running)
         if is_mine:
-            self._write_turn()
+            self._ends.write_turn()
         if receipt is not None:
             call_after_write(job, receipt.wait())
             self._leave(running)
-
-    def _receipt(self, job: Job) -> WriteReceipt | None:
-        """Return what tells of the write of an outcome, where somebody wants to hear of it."""
-        return WriteReceipt() if job.powers is not None and job.powers.after_write else None
-
-    def _put(self, completion: Completion) -> bool:
-        """Hand a completion over; return whether it is to be written here, by `_write_turn`."""
-        if self._turns is not None and len(self._running) == 1:
-            return self._turns.take_turn(completion)
-        self._finished(completion)
-        return False
-
-    def _write_turn(self) -> None:
-        if self._turns is not None:
-            self._turns.write_turn()
 
     def _fail(self, running: RunningJob, error: BaseException) -> None:
         """End the attempt of a job whose outcome could not be decided."""
@@ -281,25 +203,6 @@ class ThreadSlots(JobsHere):
             self._freed()
         self._tell_drained()
 
-    def _cancel_early(self, jobs: list[RunningJob]) -> None:
-        """Let jobs start with the sign to stop that was heard while their claim was on its way."""
-        for item in jobs:
-            if item.job.row.id in self._early:
-                item.stop(JobCancelError)
-        if not self._reserved:
-            self._early.clear()
-
-    def cancel(self, job_id: int) -> bool:
-        """Tell one job to end, a coroutine by its cancellation, without raising inside a thread.
-
-        Return whether it is here and did not know. One that is not here may be part of a claim on its way.
-        """
-        with self._lock:
-            running = self._running.get(job_id)
-            if running is None and self._reserved:
-                self._early.add(job_id)
-        return running is not None and running.stop(JobCancelError)
-
     def terminate(self, job_id: int, attempt: int, number: int) -> bool:
         """Raise JobCancelError inside an attempt, as often as it runs here; return whether it does.
 
@@ -310,11 +213,6 @@ class ThreadSlots(JobsHere):
             return False
         running.stop(JobCancelError)
         return running.interrupt(JobCancelError) or not running.started
-
-    def refuse_new(self) -> None:
-        """Let no job begin that a claim on its way still brings: its row goes back as it was."""
-        with self._lock:
-            self._refuses = True
 
     def abandon(self) -> None:
         """End every job as well as can be: others may have taken them over."""
@@ -359,20 +257,9 @@ class ThreadSlots(JobsHere):
         if not running.take_back(started=True):
             return
         running.interrupt(JobTimeoutError)
-        self._write_loss(running, TimeLimitReached(seconds))
+        self._ends.write_loss(running, TimeLimitReached(seconds))
         if self._stuck is not None:
             self._report_stuck(running, self._stuck, replace_it=True)
-
-    def _write_loss(self, running: RunningJob, loss: Loss | None) -> None:
-        """Write the end of an attempt that did not end by itself, None by a stop; who waits for that waits
-        elsewhere.
-        """
-        job = Job(running.job.row, self._client)
-        completion = self._executor.interrupted(job) if loss is None else self._executor.lost(job, loss)
-        receipt = self._receipt(job)
-        self._finished(completion if receipt is None else replace(completion, receipt=receipt))
-        if receipt is not None:
-            self._loop.beside(lambda: call_after_write(job, receipt.wait()))
 
     def _report_stuck(self, running: RunningJob, stuck: StuckJobs, replace_it: bool = False) -> None:
         """Report a job once, and make room for another one if the answer is so and it still runs."""
@@ -413,7 +300,7 @@ class ThreadSlots(JobsHere):
     def _hand_back(self, jobs: list[RunningJob]) -> None:
         for item in jobs:
             if item.started:
-                self._write_loss(item, None)
+                self._ends.write_loss(item, None)
             else:
                 self._finished(self._executor.interrupted(item.job, started=False))
                 self._leave(item)

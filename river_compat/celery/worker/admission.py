@@ -33,8 +33,8 @@ LATE_SECONDS = 1.0
 """A row that comes later than this, and than one interval, after its slot takes a new one."""
 BUCKET_SECONDS = 86_400.0
 
-_ID = re.compile(r'"id": ?"((?:[^"\\]|\\.)*)"')
-_NAME = re.compile(r'"name": ?"((?:[^"\\]|\\.)*)"')
+_ID = re.compile(r'"id": ?"((?:[^"\\]+|\\.)*)"')
+_NAME = re.compile(r'"name": ?"((?:[^"\\]+|\\.)*)"')
 
 logger = logging.getLogger("celery.worker.strategy")
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import threading
 import time
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from river_core import clock
 from river_core.errors import RiverError
 from river_core.job import JobState
-from river_core.loss import Loss, ProcessDied, Terminated, TimeLimitReached
-from river_core.worker.completion import Completion
+from river_core.loss import ProcessDied, TimeLimitReached
 from river_core.worker.processes import wire
+from river_core.worker.processes.child_control import ChildControl
 from river_core.worker.processes.handed import Handed, HandedJobs, Receipt
+from river_core.worker.processes.pool import Pool
 from river_core.worker.processes.readable import wait_readable
 from river_core.worker.processes.starting import ChildProcess, Starter
 from river_core.worker.running_job import RunningJob
@@ -26,9 +26,6 @@ SHORT_SECONDS = 0.005
 """Jobs that wait in a child behind one that takes longer than this go to another child."""
 PAUSE_SECONDS = 0.0005
 """So long a child that has many jobs is left alone, so that their ends are read together."""
-SIGNAL_SECONDS = 0.002
-TERM_SECONDS = 3.0
-"""A child that does not end by SIGTERM is killed after this time."""
 END_SECONDS = 5.0
 STATUS_SECONDS = 2.0
 FIRST_DELAY = 0.1
@@ -37,54 +34,15 @@ MAX_DELAY = 5.0
 logger = logging.getLogger(__name__)
 
 
-class Pool(Protocol):
-    """What a keeper needs of its slots."""
-
-    closing: bool
-    told: dict[str, Any]
-    """What every new child is told, by key."""
-
-    def next_job(self, keeper: Keeper) -> RunningJob | None:
-        """Wait for a job; None when the keeper is to leave."""
-        ...
-
-    def more_jobs(self, count: int) -> list[RunningJob]:
-        """Return up to `count` jobs that wait now."""
-        ...
-
-    def put_back(self, jobs: list[RunningJob]) -> None:
-        """Let other children have jobs that did not start."""
-        ...
-
-    def write(self, running: RunningJob, completion: Completion) -> None:
-        """Write the outcome of a job that has not left its child yet."""
-        ...
-
-    def ended(self, running: RunningJob, completion: Completion | None, seconds: float) -> None:
-        """Take the end of a job, after a run of so many seconds."""
-        ...
-
-    def lost(self, running: RunningJob, loss: Loss | None) -> None:
-        """Take the loss of a job's child; None stands for a child that the worker ended by itself."""
-        ...
-
-
-class Keeper:
+class Keeper(ChildControl):
     """One thread with one child after the other. What is public may be called by any thread."""
 
     def __init__(self, name: str, pool: Pool, stage: Starter, max_jobs: int | None) -> None:
         """Start nothing yet; a child is replaced after `max_jobs` jobs."""
+        super().__init__(pool, stage)
         self.leaving = False
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._pool = pool
-        self._stage = stage
         self._max_jobs = max_jobs
-        self._lock = threading.Lock()
-        self._sending = threading.Lock()
-        self._telling = threading.Lock()
-        self._bell = os.pipe()
-        self._child: ChildProcess | None = None
-        self._handed = HandedJobs()
         self._number = 0
         self._resting = False
         self._begin()
@@ -94,110 +52,13 @@ class Keeper:
         self._ready = self._full = False
         self._ended = 0
         self._hard: tuple[int, float, float] | None = None
-        self._kill_at: float | None = None
+        self._kill_at = None
         self._progress = time.monotonic()
-
-    # -- for others
-
-    @property
-    def pid(self) -> int | None:
-        """The process id of the child, while there is one."""
-        child = self._child
-        return child.pid if child is not None and not child.ended.is_set() else None
-
-    def pid_of(self, row_id: int, attempt: int) -> int | None:
-        """Return the process id of the child if it has this attempt."""
-        with self._lock:
-            return self.pid if self._handed.number_of(row_id, attempt) is not None else None
 
     @property
     def is_free(self) -> bool:
         """Whether the next job is run at once, or as soon as a child that starts is ready."""
         return not (self._handed or self._resting or self.leaving)
-
-    def ring(self) -> None:
-        """Let the thread look around now."""
-        os.write(self._bell[1], b".")
-
-    def tell_stop(self, row_id: int, cause: int) -> None:
-        """Let the child's job know that it should end, without raising in it."""
-        with self._lock:
-            number = self._handed.number_of(row_id)
-        if number is not None:
-            self._send((wire.STOP, number, cause))
-
-    def tell(self, key: str) -> None:
-        """Tell the child what its pool has under a key by now.
-
-        Each reads and sends in one go: of two that meet here none can send last what it read first.
-        """
-        with self._telling:
-            self._send((wire.TELL, self._pool.told[key]))
-
-    def interrupt(self) -> None:
-        """Take back what has not started, and raise JobInterruptedError in what has."""
-        self.take_back()
-        self._send((wire.INTERRUPT,))
-
-    def take_back(self) -> None:
-        """Let others have what the child has not started."""
-        with self._lock:
-            child = self._child
-            taken = self._handed.take_back(child.place) if child is not None else []
-        self._put_back(taken)
-
-    def _put_back(self, taken: list[RunningJob]) -> None:
-        """Let others have jobs, and the thread notice where its child has none left to tell of."""
-        if taken:
-            self._pool.put_back(taken)
-            self.ring()
-
-    def terminate(self, row_id: int, attempt: int, number: int) -> bool:
-        """Send a signal to the child if it runs this very attempt, which cannot end and another begin first.
-
-        Return whether the attempt was there: one that had not started ends without a signal.
-        """
-        with self._lock:
-            sent, child = self._handed.number_of(row_id, attempt), self._child
-            if sent is None or child is None:
-                return False
-            handed = self._handed[sent]
-            taken = self._handed.take_back(child.place)
-            waited = handed.running in taken
-            is_here = waited or child.place.done < sent
-            if is_here and not waited:
-                self._signal(child, handed, sent, number)
-        self._put_back([running for running in taken if running is not handed.running])
-        if waited:
-            self._pool.lost(handed.running, Terminated(number))
-            self.ring()
-        return is_here
-
-    def _signal(self, child: ChildProcess, handed: Handed, sent: int, number: int) -> None:
-        """Send a signal for the job that runs, and give the child nothing else before it has arrived."""
-        if number == signal.SIGUSR1:
-            self._stage.kill(child, number, wait=True)
-            time.sleep(SIGNAL_SECONDS)
-            return
-        handed.loss = Terminated(number)
-        child.place.terminated = sent
-        self._full = True  # the signal may arrive after the job's end: nothing else may run there then
-        self._stage.kill(child, number)
-        if number != signal.SIGKILL:
-            self._kill_at = time.monotonic() + TERM_SECONDS
-            self.ring()
-
-    def kill(self) -> None:
-        """End the child; what it runs is given back, and so is what it has not started."""
-        with self._lock:
-            child = self._child
-            taken = self._handed.take_back(child.place) if child is not None else []
-            for handed in self._handed.values():
-                handed.interrupted = True
-            self._full = True
-            if child is not None:
-                self._stage.kill(child)
-        self._put_back(taken)
 
     # -- the thread
 
@@ -277,17 +138,6 @@ class Keeper:
                 sent.append((self._number, generation, wire.row_values(running.job.row), cause))
             self._progress = time.monotonic()
         self._send((wire.JOBS, sent, clock.followed()))
-
-    def _send(self, message: tuple[Any, ...]) -> None:
-        """Send, unless the child is gone: whoever reads from it will notice that."""
-        child = self._child
-        if child is None:
-            return
-        try:
-            with self._sending:
-                child.connection.sendall(wire.frame(message))
-        except OSError as error:
-            logger.debug("process %d cannot be told: %s", child.pid, error)
 
     def _receive(self, child: ChildProcess) -> bool:
         """Wait for the child, the bell or a limit, and act on it; return whether the child is still there."""

@@ -12,6 +12,7 @@ from river_core.errors import JobCancelError, JobInterruptedError
 from river_core.job_handle import Inserter
 from river_core.loss import Loss, Terminated
 from river_core.worker.completion import Completion
+from river_core.worker.ends import Turns
 from river_core.worker.event_loop import EventLoop
 from river_core.worker.executor import Executor
 from river_core.worker.processes import wire
@@ -19,7 +20,7 @@ from river_core.worker.processes.config import ProcessConfig
 from river_core.worker.processes.keeper import END_SECONDS, Keeper
 from river_core.worker.processes.starting import Starter
 from river_core.worker.running_job import RunningJob
-from river_core.worker.slots import ThreadSlots, Turns
+from river_core.worker.slots import ThreadSlots
 
 GIVE_BACK_SECONDS = 3.0
 LOOK_SECONDS = 0.005
@@ -180,22 +181,24 @@ class ProcessSlots(ThreadSlots):
         if running.given_back:
             if completion.receipt is not None:
                 completion.receipt.settle(None)
-        elif self._put(completion):
-            self._write_turn()
+        elif self._ends.put(completion, self._is_alone):
+            self._ends.write_turn()
 
     def ended(self, running: RunningJob, completion: Completion | None, seconds: float) -> None:
         """Take the end of a job, after a run of so many seconds."""
         if self._ahead is not None:
             self._ahead.ran(seconds)
-        is_mine = completion is not None and not running.given_back and self._put(completion)
+        is_mine = (
+            completion is not None and not running.given_back and self._ends.put(completion, self._is_alone)
+        )
         self._leave(running)
         if is_mine:
-            self._write_turn()
+            self._ends.write_turn()
 
     def lost(self, running: RunningJob, loss: Loss | None) -> None:
         """Take the loss of a job's child: the task says what that means, for a stop the row is given back."""
         if not running.given_back:
-            self._write_loss(running, loss)
+            self._ends.write_loss(running, loss)
         self._leave(running)
 
     # -- stops and limits
@@ -214,7 +217,7 @@ class ProcessSlots(ThreadSlots):
         if running is None or running.job.row.attempt != attempt:
             return False
         if running.take_back(started=False):
-            self._write_loss(running, Terminated(number))
+            self._ends.write_loss(running, Terminated(number))
             self._leave(running)
             return True
         return any(keeper.terminate(job_id, attempt, number) for keeper in list(self._keepers))
