@@ -76,10 +76,11 @@ def _terminated(task: Task[..., Any], request: Context, job: Job, loss: Terminat
 def _died(task: Task[..., Any], request: Context, row: JobRow, how: str) -> Ended:
     error = WorkerLostError(f"Worker exited prematurely: {how} Job: {row.id}.")
     logger.error("task %s[%s] lost its process: %s", task.name, request.id, how)
-    if task.retry_on_worker_lost and (next_run := _next_run(task, request)) is not None:
+    is_last = task.retry_on_worker_lost and _has_spent_its_retries(task, request)
+    if task.retry_on_worker_lost and not is_last and (next_run := _next_run(task, request)) is not None:
         metadata = {OUTCOME: TaskOutcome.RETRIED.value, EXCEPTION: exception_metadata(error)}
         return Completed(metadata, (next_run,)), error
-    if _may_run_again(row):
+    if not is_last and _may_run_again(row):
         return _again(error), error
     if row.attempt > 1:
         text = f"{error} It was lost {row.attempt} times in {row.attempt} attempts, which is the limit."
@@ -96,13 +97,14 @@ def _again(error: BaseException) -> Failed:
     return Failed(error, trace="")
 
 
+def _has_spent_its_retries(task: Task[..., Any], request: Context) -> bool:
+    return task.max_retries is not None and request.retries >= task.max_retries
+
+
 def _next_run(task: Task[..., Any], request: Context) -> FollowUp | None:
-    """Return the retry that a lost process counts as, None where there can be none."""
-    retries = request.retries + 1
-    if task.max_retries is not None and retries > task.max_retries:
-        return None
+    """Return the retry that a lost process counts as, None where it cannot be stored."""
     try:
-        options = {"countdown": task.default_retry_delay, "retries": retries}
+        options = {"countdown": task.default_retry_delay, "retries": request.retries + 1}
         successor = Successor.of(task, request, request.args, request.kwargs, options)
         return FollowUp(successor.row(clock.now()), RETRY_ID)
     except Exception:

@@ -217,6 +217,66 @@ def test_a_connection_that_is_cut_costs_no_task(tmp_path: Path, postgres_server:
     assert before.isdisjoint(after)
 
 
+OPENED = """
+import os
+
+from river_compat.celery import shared_task
+from django.db import connection
+from site_ import app
+
+with connection.cursor() as cursor:
+    cursor.execute("SELECT pg_backend_pid()")
+    EARLY = [cursor.fetchone()[0]]
+app.runtime.client.job_list()
+
+
+@shared_task
+def sessions():
+    from river_core.db.statement import Statement
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        mine = cursor.fetchone()[0]
+    with app.runtime.driver.connect() as ours:
+        [[other]] = ours.fetch(Statement("pid", "SELECT pg_backend_pid()", {}))
+    return [os.getpid(), mine, other, EARLY[0]]
+"""
+
+
+@pytest.mark.postgres
+def test_no_session_is_shared_by_processes(tmp_path: Path, postgres_server: Postgres) -> None:
+    """O17. Row 18.1. Django and our client are asked at import; then 400 tasks in four forked processes.
+
+    None fails, and what was opened before the fork is used by no child, nor is a session of one by another.
+    """
+    with session_database(postgres_server.url) as database:
+        project = django_project.make(tmp_path, django_project.on_postgres(database.url))
+        assert project.manage("migrate", "-v", "0").code == 0
+        (tmp_path / "shop/tasks.py").write_text(OPENED)
+        command = [sys.executable, "-m", "django", "river", "worker", "-P", "prefork", "-c", "4"]
+        worker = subprocess.Popen(command, cwd=tmp_path, env=project.env)
+        text = """
+import json
+from shop.tasks import sessions
+sent = [sessions.delay() for _ in range(400)]
+print(json.dumps([each.get(timeout=60) for each in sent]))
+"""
+        try:
+            told = json.loads(project.script(text))
+        finally:
+            worker.send_signal(signal.SIGTERM)
+            assert worker.wait(30) == 0
+    assert len({process for process, *_ in told}) == 4
+    early = {opened for *_, opened in told}
+    users: dict[int, set[int]] = {}
+    for process, *sessions, _ in told:
+        for session in sessions:
+            users.setdefault(session, set()).add(process)
+    assert all(len(processes) == 1 for processes in users.values())
+    assert early.isdisjoint(users)
+    assert len({mine for _, mine, *_ in told}) == 4
+
+
 def _batch(project: Project) -> set[int]:
     """Run a batch of tasks and return the sessions of Django that they had."""
     text = """

@@ -117,10 +117,33 @@ def stubborn():
             pass
 
 
-@app.task(acks_late=True, acks_on_timeout=False)
-def slow(name):
+def sleep(name):
     note(name)
     time.sleep(60)
+
+
+slow = app.task(acks_late=True, acks_on_timeout=False, name="slow")(sleep)
+slow_by_both = app.task(acks_late=True, acks_on_failure_or_timeout=False, name="slow_by_both")(sleep)
+slow_but_acknowledged = app.task(
+    acks_late=True, acks_on_failure_or_timeout=False, acks_on_timeout=True, name="slow_but_acknowledged"
+)(sleep)
+
+
+def fail(name):
+    note(name)
+    raise ValueError(name)
+
+
+fails_unacknowledged = app.task(acks_late=True, acks_on_failure_or_timeout=False, name="unacknowledged")(fail)
+fails_by_its_own = app.task(acks_late=True, acks_on_failure=False, name="by_its_own")(fail)
+fails_and_retries = app.task(
+    acks_late=True,
+    acks_on_failure_or_timeout=False,
+    autoretry_for=(ValueError,),
+    max_retries=1,
+    default_retry_delay=0,
+    name="and_retries",
+)(fail)
 
 
 @app.task(autoretry_for=(Exception,), max_retries=1, retry_backoff=False, default_retry_delay=0)
@@ -315,8 +338,11 @@ def test_a_poison_task_ends(site: Site) -> None:
     site.change("UPDATE river_job SET max_attempts = 3")
     with site.worker("-c", "1"):
         assert site.ended() == [("discarded", 3)]
+        site.send("hold.delay('ping')")
+        site.release("ping")
+        assert site.ended() == [("discarded", 3), ("completed", 1)]
     assert len(site.pids("a")) == 3
-    [(metadata, errors)] = site.results()
+    (metadata, errors), _ = site.results()
     assert metadata["python_task_exception"]["exc_type"] == "WorkerLostError"
     assert "signal 9 (SIGKILL)" in errors[-1]["error"]
     assert "lost 3 times" in errors[-1]["error"]
@@ -334,13 +360,14 @@ def test_a_task_that_must_not_run_twice(site: Site) -> None:
 
 
 def test_a_lost_process_counts_as_a_retry(site: Site) -> None:
-    """Row 2.16. With retry_on_worker_lost and max_retries=2: three rows; then the rule for lost processes."""
+    """Row 2.16. With retry_on_worker_lost and max_retries=2: three runs, each a row; then it has failed."""
     site.send("die_and_retry.delay('a')")
     with site.worker("-c", "1"):
-        wait_for(lambda: len(set(site.pids("a"))) >= 3, "the third run")
-        rows = wait_for(lambda: len(rows := site.rows()) == 3 and rows, "the retries")
-    assert [state for state, _ in rows[:2]] == ["completed", "completed"]
-    assert [metadata["python_task_outcome"] for metadata, _ in site.results()[:2]] == ["retried"] * 2
+        assert site.ended() == [("completed", 1), ("completed", 1), ("discarded", 1)]
+    assert len(set(site.pids("a"))) == 3
+    *retried, (last, _) = site.results()
+    assert [metadata["python_task_outcome"] for metadata, _ in retried] == ["retried"] * 2
+    assert last["python_task_exception"]["exc_type"] == "WorkerLostError"
 
 
 def test_exits_and_memory_errors_of_tasks_are_failures(site: Site) -> None:
@@ -390,13 +417,49 @@ def test_limits_of_the_command_and_of_the_call(site: Site) -> None:
 
 
 def test_a_task_that_is_to_come_back_after_its_limit(site: Site) -> None:
-    """Open case O15. Row 11.3. acks_on_timeout=False: it runs again, with its attempt counted."""
-    site.send("slow.apply_async(('a',), time_limit=2)")
+    """Open case O15. Row 11.3. acks_on_timeout=False: it runs again, with its attempt counted.
+
+    `acks_on_failure_or_timeout` stands for it where it says nothing.
+    """
+    tasks = {"a": ("slow", 2), "b": ("slow_by_both", 2), "c": ("slow_but_acknowledged", 1)}
+    site.send(*(f"{task}.apply_async(({name!r},), time_limit=2)" for name, (task, _) in tasks.items()))
+    site.change("UPDATE river_job SET max_attempts = 2")
+    with site.worker("-c", "2"):
+        assert site.ended() == [("discarded", runs) for _, runs in tasks.values()]
+    assert [len(site.pids(name)) for name in tasks] == [runs for _, runs in tasks.values()]
+    kinds = {metadata["python_task_exception"]["exc_type"] for metadata, _ in site.results()}
+    assert kinds == {"TimeLimitExceeded"}
+
+
+def test_a_task_that_fails_is_not_taken_up_again(site: Site) -> None:
+    """Open case O15. Row 11.3. Whatever acks_on_failure says: Celery does not give a failed task back either.
+
+    Only its own retries bring it back, each a row of its own.
+    """
+    tasks = {"a": "fails_unacknowledged", "b": "fails_by_its_own", "c": "fails_and_retries"}
+    site.send(*(f"{task}.delay({name!r})" for name, task in tasks.items()))
+    with site.worker("-c", "1"):
+        rows = site.ended()
+    assert rows == [("discarded", 1), ("discarded", 1), ("completed", 1), ("discarded", 1)]
+    assert [len(site.pids(name)) for name in tasks] == [1, 1, 2]
+    failed = [metadata["python_task_exception"]["exc_type"] for metadata, _ in site.results()]
+    assert failed == ["ValueError"] * 4
+
+
+@pytest.mark.parametrize("setting", ["task_acks_on_timeout", "task_acks_on_failure_or_timeout"])
+def test_settings_bring_back_what_reached_its_limit(postgres_site: Site, setting: str) -> None:
+    """Open case O15. Row 11.3. For tasks that say nothing; so does task_retry_on_worker_lost."""
+    site = postgres_site
+    more = f"app.conf.update(task_acks_late=True, {setting}=False, task_retry_on_worker_lost=True)\n"
+    plain = "\nquiet = app.task(max_retries=1, default_retry_delay=0, name='quiet')(sleep)\n"
+    dying = "\n@app.task(max_retries=1, default_retry_delay=0)\ndef dies(x):\n    note(x)\n    os._exit(1)\n"
+    (site.folder / "tasks.py").write_text(TASKS + more + plain + dying)
+    site.send("quiet.apply_async(('a',), time_limit=2)", "dies.delay('b')")
     site.change("UPDATE river_job SET max_attempts = 2")
     with site.worker("-c", "1"):
-        assert site.ended() == [("discarded", 2)]
-    assert len(site.pids("a")) == 2
-    assert site.results()[0][0]["python_task_exception"]["exc_type"] == "TimeLimitExceeded"
+        rows = site.ended()
+    assert rows == [("discarded", 2), ("completed", 1), ("discarded", 1)]
+    assert [len(site.pids(name)) for name in "ab"] == [2, 2]
 
 
 def test_children_are_replaced_and_nothing_is_lost(site: Site) -> None:
@@ -485,28 +548,43 @@ def test_a_warm_stop_waits(site: Site) -> None:
     assert site.rows() == [("completed", 1)]
 
 
-def test_a_soft_stop_has_a_deadline(site: Site) -> None:
-    """Open case O20. QUIT, here by TERM: tasks have so long to finish, then their rows are free."""
-    (site.folder / "tasks.py").write_text(TASKS + "\napp.conf.worker_soft_shutdown_timeout = 4\n")
+@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM])
+def test_a_soft_stop_has_a_deadline(site: Site, number: signal.Signals) -> None:
+    """Open case O20. QUIT, or TERM where it means that: tasks have so long to end, then their rows are free.
+
+    The next worker starts what was cut off at once: its row waits for no lease, its attempt is not counted.
+    """
+    (site.folder / "tasks.py").write_text(
+        TASKS + "\napp.conf.update(worker_soft_shutdown_timeout=4, task_acks_late=True)\n"
+    )
     site.send("hold.delay('a')", "hold.delay('b')")
-    with site.worker("-c", "2", env={"REMAP_SIGTERM": "SIGQUIT"}) as process:
+    env = {"REMAP_SIGTERM": "SIGQUIT"} if number == signal.SIGTERM else {}
+    with site.worker("-c", "2", env=env) as process:
         site.pids("a"), site.pids("b")
-        process.signal(signal.SIGTERM)
+        process.signal(number)
         process.wait_logged("are interrupted in 4 s")
         site.release("a")
         assert process.exit_code() == 1
     assert site.rows() == [("completed", 1), ("available", 0)]
+    with site.worker("-c", "2"):
+        wait_for(lambda: len(site.pids("b")) == 2, "the second start")
+        site.release("b")
+        assert site.ended() == [("completed", 1)] * 2
+    assert [len(site.pids(name)) for name in "ab"] == [1, 2]
 
 
 def test_a_cancellation_is_heard_while_draining(site: Site) -> None:
-    """Open case O20. The mark of any client reaches a worker that stops."""
-    site.send("hold.delay('a')")
-    with site.worker("-c", "1") as process:
-        site.pids("a")
+    """Open case O20. The mark of any client reaches a worker that stops, and a revoke ends the task there."""
+    site.send("hold.delay('a')", "hold.apply_async(('b',), task_id='revoked')")
+    with site.worker("-c", "2") as process:
+        [_], [child] = site.pids("a"), site.pids("b")
         process.signal(signal.SIGTERM)
         process.wait_logged("stopping")
         site.send("app.runtime.client.job_cancel(1)")
         process.wait_logged("was cancelled from outside")
+        site.send("app.control.revoke('revoked', terminate=True)")
+        wait_for(lambda: site.rows()[1] == ("cancelled", 1), "the end of what was revoked")
+        assert not is_alive(child)
         site.release("a")
         assert process.exit_code() == 0
 
