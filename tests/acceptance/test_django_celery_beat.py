@@ -7,11 +7,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from river_compat.dev_database import Postgres
 from tests.acceptance.commands import environment, query, run, wait_for
+from tests.acceptance.django_project import on_postgres, on_sqlite
+from tests.databases import session_database
 
 PROJECT = """
 import os
@@ -30,7 +35,7 @@ SETTINGS = """
 SECRET_KEY = "x"
 USE_TZ = True
 INSTALLED_APPS = ["django.contrib.contenttypes", "django_celery_beat"]
-DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": {file!r}}}}}
+DATABASES = {{"default": {database!r}}}
 DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 CELERY_BROKER_URL = {url!r}
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
@@ -52,18 +57,42 @@ old = PeriodicTask.objects.get(name="from settings")
 old.enabled = False
 old.save()
 """
-NAMES = "SELECT json_extract(json(args), '$.task.name') FROM river_job WHERE kind = 'python_task' ORDER BY id"
+NAMES = {
+    True: "SELECT args->'task'->>'name' FROM river_job WHERE kind = 'python_task'",
+    False: "SELECT json_extract(json(args), '$.task.name') FROM river_job WHERE kind = 'python_task'",
+}
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project whose schedule is in tables of the very file that is the queue."""
-    file = tmp_path / "db.sqlite3"
-    (tmp_path / "proj.py").write_text(PROJECT)
-    (tmp_path / "conf.py").write_text(SETTINGS.format(file=str(file), url=f"sqlite:///{file}"))
-    python(tmp_path, MIGRATE)
-    assert run("-A", "proj", "migrate", "up", cwd=tmp_path).code == 0
-    return tmp_path
+@dataclass(frozen=True)
+class Project:
+    """Its folder, and the URL of its database, which is the queue and has the schedule's tables."""
+
+    folder: Path
+    url: str
+
+    def sent(self, name: str) -> int:
+        """How often a task was sent."""
+        return [row[0] for row in query(self.url, NAMES[self.url.startswith("postgres")])].count(name)
+
+
+@pytest.fixture(params=[pytest.param("postgres", marks=pytest.mark.postgres), "sqlite"])
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Project]:
+    """A project on Postgres and on SQLite."""
+    if request.param == "sqlite":
+        yield made(tmp_path, f"sqlite:///{tmp_path}/db.sqlite3", on_sqlite(tmp_path))
+        return
+    server: Postgres = request.getfixturevalue("postgres_server")
+    with session_database(server.url) as database:
+        yield made(tmp_path, database.url, on_postgres(database.url))
+
+
+def made(folder: Path, url: str, database: dict[str, Any]) -> Project:
+    """Write the project and make its tables."""
+    (folder / "proj.py").write_text(PROJECT)
+    (folder / "conf.py").write_text(SETTINGS.format(database=database, url=url))
+    python(folder, MIGRATE)
+    assert run("-A", "proj", "migrate", "up", cwd=folder).code == 0
+    return Project(folder, url)
 
 
 def python(folder: Path, text: str) -> None:
@@ -85,43 +114,38 @@ def beat(folder: Path, name: str) -> Iterator[None]:
             process.terminate()
 
 
-def sent(folder: Path, name: str) -> int:
-    """How often a task was sent."""
-    return [row[0] for row in query(f"sqlite:///{folder}/db.sqlite3", NAMES)].count(name)
-
-
-def test_its_scheduler_works_unchanged_also_twice(project: Path) -> None:
+def test_its_scheduler_works_unchanged_also_twice(project: Project) -> None:
     """Row 14.8."""
     with ExitStack() as stack:
         began = time.monotonic()
         for name in ("one.log", "two.log"):
-            stack.enter_context(beat(project, name))
-        wait_for(lambda: sent(project, "proj.old") >= 3, "ticks of the settings' entry")
-        assert sent(project, "proj.old") <= (time.monotonic() - began) / 2 + 1
+            stack.enter_context(beat(project.folder, name))
+        wait_for(lambda: project.sent("proj.old") >= 3, "ticks of the settings' entry")
+        assert project.sent("proj.old") <= (time.monotonic() - began) / 2 + 1
         edited = time.monotonic()
-        python(project, EDIT)
-        wait_for(lambda: sent(project, "proj.new") >= 3, "ticks of the entry that was added")
-        assert sent(project, "proj.new") <= time.monotonic() - edited + 1
+        python(project.folder, EDIT)
+        wait_for(lambda: project.sent("proj.new") >= 3, "ticks of the entry that was added")
+        assert project.sent("proj.new") <= time.monotonic() - edited + 1
         wait_for(lambda: old_has_stopped(project), "the end of the entry that was disabled")
 
 
-def old_has_stopped(project: Path) -> bool:
+def old_has_stopped(project: Project) -> bool:
     """Whether the entry at two seconds sends nothing while that at one second sends five times.
 
     One of its tasks may be on its way; a beat looks for edits at its next turn.
     """
-    old, new = sent(project, "proj.old"), sent(project, "proj.new")
-    wait_for(lambda: sent(project, "proj.new") >= new + 5, "more of the entry that was added")
-    return sent(project, "proj.old") <= old + 1
+    old, new = project.sent("proj.old"), project.sent("proj.new")
+    wait_for(lambda: project.sent("proj.new") >= new + 5, "more of the entry that was added")
+    return project.sent("proj.old") <= old + 1
 
 
-def test_without_the_alias_the_beat_says_what_to_do(project: Path) -> None:
+def test_without_the_alias_the_beat_says_what_to_do(project: Project) -> None:
     """The package's own base class is not ours."""
-    text = (project / "proj.py").read_text()
-    (project / "proj.py").write_text(
+    text = (project.folder / "proj.py").read_text()
+    (project.folder / "proj.py").write_text(
         text.replace('river_compat.install_as("celery")', "").replace(
             "from celery", "from river_compat.celery"
         )
     )
-    ran = run("-A", "proj", "beat", cwd=project)
+    ran = run("-A", "proj", "beat", cwd=project.folder)
     assert (ran.code, "install_as" in ran.stderr) == (2, True), ran.stderr
