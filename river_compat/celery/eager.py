@@ -37,6 +37,7 @@ _KEPT = (
     "priority",
     "queue",
     "replaced_task_nesting",
+    "retries",
     "stamped_headers",
     "task_id",
 )

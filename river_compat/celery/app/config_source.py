@@ -1,6 +1,6 @@
 """Reads a configuration object: which of its names are settings, and under which spelling.
 
-With a namespace, `CELERY_` + the new name in upper case counts, and an old name where the new one is not set.
+With a namespace, `CELERY_` + the new name in upper case counts, then the new name as it is, then an old name.
 Without one, new lower-case or old upper-case names count, but not both kinds mixed.
 """
 
@@ -60,14 +60,15 @@ def _imported(path: str) -> Any:
 def values_of(source: Any, prefix: str = "") -> dict[str, Any]:
     """Return what an object, class, module or mapping says by public names.
 
-    Of a namespace no other name is asked for: Django's settings raise at the secret key that is not set.
+    With a namespace only its names and those of settings are asked for: Django's settings raise at the
+    secret key that is not set.
     """
     names = source if isinstance(source, Mapping) else dir(source)
     public = [name for name in names if not str(name).startswith("_")]
     wanted = [
         name
         for name in public
-        if str(name).startswith(prefix) or name == TIME_ZONE_OF_DJANGO or _is_old(str(name))
+        if str(name).startswith(prefix) or name in KNOWN or name == TIME_ZONE_OF_DJANGO or _is_old(str(name))
     ]
     return {name: source[name] if isinstance(source, Mapping) else getattr(source, name) for name in wanted}
 
@@ -86,11 +87,20 @@ def _of_namespace(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
             found[name] = value
         elif is_prefixed and key not in OF_DJANGO:
             _warn_unknown(key, name, prefix)
-    return {**old, **found}
+    return {**old, **_of_no_namespace(values), **found}
 
 
 def _is_old(key: str) -> bool:
     return key in OF_OLD_NAME and key.startswith(OLD_BESIDE_NEW)
+
+
+def _of_no_namespace(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings by their plain names, without what a module of settings has only imported."""
+    return {
+        key: value
+        for key, value in values.items()
+        if key in KNOWN and not callable(value) and not isinstance(value, ModuleType)
+    }
 
 
 def _same_case(key: str, prefix: str) -> bool:

@@ -20,7 +20,7 @@ POLICY = PublishPolicy(max_retries=3, start=0, step=0.2, maximum=1)
 def test_no_try_is_begun_that_would_end_after_five_seconds(
     monkeypatch: pytest.MonkeyPatch, seconds: float, tries: int
 ) -> None:
-    """A refused connection is tried four times; one that hangs for four seconds only once."""
+    """O06: a refused connection is tried four times; one that hangs for four seconds only once."""
     clock = [0.0]
     calls: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Which application is current, what it announces, and its pickle. Rows 1.2, 1.19, 1.21, 1.27."""
+"""Which application is current, what it announces, and its pickle. Rows 1.2, 1.27."""
 
 import pickle
 

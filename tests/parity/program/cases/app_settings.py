@@ -1,4 +1,4 @@
-"""Settings: sources, spellings, namespaces, precedence, a mixture. Rows 1.9, 1.10, 1.11, 1.12, 1.13, 1.14."""
+"""Settings: sources, spellings, namespaces, precedence, a mixture. Row 1.14."""
 
 from celery import Celery
 from celery.exceptions import ImproperlyConfigured

@@ -1,4 +1,4 @@
-"""Tasks that are declared lazily, twice, by class, from a base. Rows 1.4, 1.5, 1.6, 1.8, 1.18, 1.22, 1.23."""
+"""Tasks that are declared lazily, twice, by class, from a base. Rows 1.8, 1.18, 1.23."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""What a scheduler sends: mark, lazy arguments, options; one bad entry. Rows 14.1, 14.9, 14.11."""
+"""What a scheduler sends: mark, lazy arguments, options; one bad entry. Rows 14.9, 14.11."""
 
 from celery import shared_task
 from celery.beat import BeatLazyFunc, Scheduler

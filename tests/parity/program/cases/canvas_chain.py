@@ -1,4 +1,4 @@
-"""Results of a chain, ids and parents of its tasks, and options of the whole. Rows 4.1, 8.5, 8.20, 8.21."""
+"""Results of a chain, ids and parents of its tasks, and options of the whole. Rows 4.1, 8.5, 8.21."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Callbacks and errbacks of both styles. Rows 3.10, 8.9, 8.10, 8.11."""
+"""Callbacks and errbacks of both styles. Row 8.10."""
 
 from celery import shared_task
 

@@ -1,4 +1,4 @@
-"""Partial arguments, immutable signatures, set, clone, freeze, and JSON. Rows 3.24, 8.1, 8.2, 8.3."""
+"""Partial arguments, immutable signatures, set, clone, freeze, and JSON. Row 8.3."""
 
 import json
 

@@ -1,6 +1,6 @@
 """A Django project: settings by namespace, tasks of installed apps, commits, tests, the schedule in tables.
 
-Rows 18.1, 18.4, 18.5, 18.7.
+Rows 18.1, 18.7.
 """
 
 from ..observation import outcome, wait_for_notes

@@ -1,4 +1,4 @@
-"""Rows 12.6, 12.7, 10.4, 10.7. Replies are lists of {worker: reply}, answers of inspect are one mapping."""
+"""Rows 10.4, 12.7. Replies are lists of {worker: reply}, answers of inspect are one mapping."""
 
 from celery import current_app, shared_task
 

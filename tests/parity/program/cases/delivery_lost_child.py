@@ -1,6 +1,6 @@
 """A child process that dies: acknowledged before, it fails once; acknowledged late, it runs again.
 
-Rows 11.1, 11.4, 2.14, 2.15.
+Rows 2.15, 11.4.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""How a worker ends: warm at TERM, cold at QUIT, a second INT, or TERM where that is remapped.
+"""How a worker ends at once: cold at QUIT, a second INT, or TERM where that is remapped.
 
-Rows 11.2, 11.8, 11.9, 15.15. What was acknowledged late runs again on the next worker.
+Rows 11.2, 11.9. What was acknowledged late runs again on the next worker.
 """
 
 import signal
@@ -42,10 +42,10 @@ COLD = {
 class Stopped:
     """A worker that has begun a task on a queue of its own."""
 
-    def __init__(self, own, name, *options, **env):
+    def __init__(self, own, name, **env):
         self.key, self.stopping, self.queue = new_id(), new_id(), f"{own.queue}-{name}"
         self.result = own.send("own.hold", self.key, queue=self.queue)
-        options = ("-Q", self.queue, "-n", f"{name}@here", "-c", "1", *options)
+        options = ("-Q", self.queue, "-n", f"{name}@here", "-c", "1")
         self.worker = own.worker(*options, env={"STOPPING": self.stopping, **env})
         wait_for_notes(self.key)
 
@@ -60,17 +60,7 @@ class Stopped:
 def observe():
     with project(own=OWN) as own:
         own.app.conf.broker_transport_options = TRANSPORT
-        return {"warm": warm(own), "cold": cold(own)}
-
-
-def warm(own):
-    one = Stopped(own, "warm", "-l", "INFO")
-    after = own.send("own.hold", new_id(), queue=one.queue)
-    one.worker.send_signal(signal.SIGUSR1)
-    one.worker.wait_for('File "')
-    told = one.stop([signal.SIGTERM])
-    note(one.key + "-go", True)
-    return [told, outcome(one.result), one.worker.wait(), after.state, notes(one.key)]
+        return cold(own)
 
 
 def cold(own):

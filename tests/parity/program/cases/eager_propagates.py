@@ -1,4 +1,4 @@
-"""With task_eager_propagates exceptions leave the call. Rows 16.1, 16.2, 16.3, 16.7."""
+"""With task_eager_propagates exceptions leave the call. Rows 16.1, 16.3."""
 
 from celery import shared_task
 

@@ -1,4 +1,4 @@
-"""The log lines of tasks, of expected errors too, and where `print` goes. Rows 2.19, 21.1, 21.3, 21.4."""
+"""The log lines of tasks, of expected errors too, and where `print` goes. Rows 21.3, 21.4."""
 
 import logging
 import re

@@ -1,4 +1,4 @@
-"""What applications import is there. Rows 1.28, 22.5."""
+"""What applications import is there. Row 22.5."""
 
 from importlib import import_module
 

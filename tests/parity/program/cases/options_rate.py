@@ -1,4 +1,4 @@
-"""`rate_limit` spaces the starts of one task and holds no other. Row 2.13."""
+"""`rate_limit` spaces the starts of one task and holds no other. Rows 2.13, 10.7."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A lost process and a retry are separate worlds: only the retry counts. Rows 2.14, 2.15, 4.2, 5.18."""
+"""A lost process and a retry are separate worlds: only the retry counts. Row 5.18."""
 
 import os
 

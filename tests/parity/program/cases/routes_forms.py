@@ -1,4 +1,4 @@
-"""`task_routes` in all forms, and what wins. Rows 9.2, 9.3, 3.7."""
+"""`task_routes` in all forms, and what wins. Rows 9.2, 9.3."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Order of starts with one slot: by priority, equal ones as they were sent. Rows 9.7, 9.8, 9.10."""
+"""Order of starts with one slot: by priority, equal ones as they were sent. Row 9.10."""
 
 from ..observation import new_id, note, wait_for_notes
 from ..own import application, working

@@ -1,4 +1,4 @@
-"""Which arguments come with the signals of runs. Rows 13.4, 13.5, 13.6, 13.7."""
+"""Which arguments come with the signals of runs. Rows 13.5, 13.6."""
 
 from celery import shared_task, signals
 

@@ -1,4 +1,4 @@
-"""How receivers are connected, called and disconnected. Rows 13.1, 13.12, 13.15, 13.16."""
+"""How receivers are connected, called and disconnected. Rows 13.1, 13.16."""
 
 import gc
 

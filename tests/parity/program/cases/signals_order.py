@@ -1,4 +1,4 @@
-"""Handlers and receivers hear of each end in one order. Rows 4.7, 13.4, 13.5, 13.6, 13.7, 6.1, 6.2."""
+"""Handlers and receivers hear of each end in one order. Rows 4.7, 6.1, 6.2."""
 
 from celery import Task, shared_task, signals
 from celery.exceptions import Ignore, Reject

@@ -1,4 +1,4 @@
-"""The life of a worker, from its settings to its first task. Rows 13.12, 13.13, 13.14."""
+"""The life of a worker, from its settings to its first task. Rows 13.12, 13.13."""
 
 import sys
 

@@ -1,6 +1,6 @@
 """A worker by its command: flags of start scripts, two queues, processes as needed, its end.
 
-Rows 15.1, 15.6, 15.7, 11.6, 9.5. Short tasks do not wait behind a long one.
+Rows 11.6, 15.7. Short tasks do not wait behind a long one.
 """
 
 from ..observation import new_id, note, outcome, wait_for_notes

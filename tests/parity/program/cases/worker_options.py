@@ -1,6 +1,6 @@
 """What a worker is told on its command line.
 
-Rows 15.3, 15.4, 15.5, 15.8, 15.9, 11.15, 14.12, 2.12.
+Rows 14.12, 15.8, 15.9.
 """
 
 import os
