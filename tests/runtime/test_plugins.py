@@ -323,16 +323,23 @@ def test_error_handler_may_cancel(driver: Driver, answer: object) -> None:
     assert "ValueError: it broke" in error.trace
 
 
-def test_error_handler_without_an_opinion_or_with_an_error(driver: Driver) -> None:
+def broken_handler(job: Job, error: BaseException) -> object:
+    """Raise."""
+    raise RuntimeError("the handler broke")
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [lambda job, error: None, lambda job, error: 1, broken_handler],
+    ids=["none", "other", "raises"],
+)
+def test_error_handler_without_an_opinion_or_with_an_error(
+    driver: Driver, handler: Callable[[Job, BaseException], object]
+) -> None:
     """Checklist 77. Another answer, or raising, leaves the failure as it is."""
-
-    def broken(job: Job, error: BaseException) -> object:
-        raise RuntimeError("the handler broke")
-
-    for handler in (lambda job, error: None, lambda job, error: 1, broken):
-        kind, job = worked(driver, fail, error_handler=handler)
-        assert (kind, job.state) == (EventKind.JOB_FAILED, JobState.AVAILABLE)
-        assert job.errors[0].error == "it broke"
+    kind, job = worked(driver, fail, error_handler=handler)
+    assert (kind, job.state) == (EventKind.JOB_FAILED, JobState.AVAILABLE)
+    assert job.errors[0].error == "it broke"
 
 
 def test_error_handler_is_not_asked_about_control_flow(driver: Driver) -> None:

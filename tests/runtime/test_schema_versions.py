@@ -18,7 +18,7 @@ from river_core.insert import InsertManyParams
 from river_core.job import JobState
 from river_core.migrate import EVERYTHING, Migrator
 from river_core.task import Job
-from tests.runtime.workers import next_event, registry, running
+from tests.runtime.workers import next_event, registry, running, wait_for
 
 ARGS = EncodedArgs("worked", '{"n":1}')
 
@@ -47,8 +47,8 @@ def test_a_client_works_on_both_versions(old: Driver) -> None:
     cancelled = client.job_cancel(client.insert(ARGS).job.id)
     assert cancelled.state is JobState.CANCELLED
     with running(old, registry(worked=task)) as worker:
-        events = worker.events.subscribe("job_completed", "queue_paused")
-        next_event(events)
+        events = worker.events.subscribe("queue_paused")
+        wait_for(lambda: client.job_get(job.id).finalized_at, "the end of the job")
         client.queue_pause("default")
         assert next_event(events).kind == "queue_paused"
     done = client.job_get(job.id)
