@@ -279,14 +279,17 @@ class HeldSettings(Watched):
 
             def fetch_late(statement: Statement) -> list[Row]:
                 rows = fetch(statement)
-                if statement.name == "queue_list" and self.wanted:
+                if statement.name == "queue_list_timed" and self.wanted:
                     self.wanted = False
                     self.read.set()
                     assert self.release.wait(DEADLINE)
                 return rows
 
             connection.fetch = fetch_late  # type: ignore[method-assign] # of this loan alone
-            yield connection
+            try:
+                yield connection
+            finally:
+                connection.fetch = fetch  # type: ignore[method-assign]
 
 
 def test_a_pause_that_is_heard_while_the_settings_are_read_stays(driver: Driver) -> None:
@@ -299,9 +302,9 @@ def test_a_pause_that_is_heard_while_the_settings_are_read_stays(driver: Driver)
         assert held.read.wait(DEADLINE)
         Client(driver).queue_pause("default")
         assert next_event(events).kind == "queue_paused"
-        before = held.names["queue_list"]
+        before = held.names["queue_list_timed"]
         held.release.set()
-        wait_for(lambda: held.names["queue_list"] > before, "the next look")
+        wait_for(lambda: held.names["queue_list_timed"] > before, "the next look")
         Client(driver).queue_resume("default")
         assert next_event(events).kind == "queue_resumed"
     assert [event.kind for event in events] == []
