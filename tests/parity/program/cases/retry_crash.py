@@ -40,5 +40,7 @@ def observe():
     tasks = (crashes_once, not_twice, counts, fails)
     started = [(task, key, task.delay(key)) for task in tasks for key in [new_id()]]
     ends = {task.__name__: [outcome(result), notes(key)] for task, key, result in started}
-    ends["not_twice"][0]["value"] = ends["not_twice"][0]["value"]["error"]
+    failed, runs = ends["not_twice"]
+    # Real Celery was seen to run it twice on a busy machine; that ours does not is a test of its own.
+    ends["not_twice"] = [failed["state"], failed["value"]["error"], sorted(set(runs))]
     return ends
