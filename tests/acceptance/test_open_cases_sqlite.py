@@ -91,10 +91,10 @@ def test_many_processes_share_one_file(tmp_path: Path, env: dict[str, str], coun
         dies.exit_code()
         with worker(tmp_path, "-c", "4", "-n", "dies", env=env):
             said = [producer.communicate()[1] for producer in producers]
+            assert said == [""] * 4  # before the wait for what a producer that failed has not sent
             patience = max(count / 8, 120)
             wait_for(lambda: states(env) == {"completed": count}, f"all tasks of {states(env)}", patience)
         logs = [line for log in tmp_path.glob("worker*.log") for line in log.read_text().splitlines()]
-    assert said == [""] * 4
     assert [line for line in logs if "locked" in line] == []
     runs = Counter((tmp_path / "ledger").read_text().split())
     assert set(runs) == {str(number) for number in range(count)}
