@@ -28,6 +28,7 @@ from river_core.service import Service
 
 PING_SECONDS = 2.5
 FIRST_RECONNECT_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 64.0
 LENT_SECONDS = 0.5
 """After so long without a guest the notifier's own thread listens again."""
 GOOD_CONNECTION_SECONDS = 1.0
@@ -40,9 +41,19 @@ logger = logging.getLogger(__name__)
 class Notifier(Service):
     """Listens to topics and calls the subscribers in its own thread; they must be quick."""
 
-    def __init__(self, driver: Driver, topics: Sequence[str], name: str = "river-notifier") -> None:
-        """Listen to bare topics; nothing connects before `start`."""
+    def __init__(
+        self,
+        driver: Driver,
+        topics: Sequence[str],
+        name: str = "river-notifier",
+        longest_pause: float = LONGEST_PAUSE_SECONDS,
+    ) -> None:
+        """Listen to bare topics; nothing connects before `start`.
+
+        While the database is away there are at most about `longest_pause` seconds between two tries.
+        """
         super().__init__(name)
+        self._longest_pause = longest_pause
         self._driver = driver
         self._topics = tuple(topics)
         self._listener: Listener | None = None
@@ -183,7 +194,7 @@ class Notifier(Service):
     def _reconnect(self, failures: int) -> int:
         while not self.stopping:
             self._disconnect()
-            self.wait(reconnect_seconds(failures))
+            self.wait(min(reconnect_seconds(failures), self._longest_pause))
             if self.stopping:
                 break
             failures += 1
@@ -191,7 +202,8 @@ class Notifier(Service):
                 self._connect()
                 return failures
             except DatabaseError as error:
-                logger.warning("listening again failed (try %d): %s", failures, error)
+                level = logging.WARNING if failures.bit_count() == 1 else logging.DEBUG
+                logger.log(level, "listening again failed (try %d): %s", failures, error)
         return failures
 
     def _connect(self) -> None:

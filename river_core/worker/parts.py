@@ -37,6 +37,8 @@ from river_core.worker.refresher import AttemptRefresher
 from river_core.worker.waiting_sweep import WaitingSweep
 
 STOP_SERVICE_SECONDS = 10.0
+LOCK_PAUSE_SECONDS = 1.0
+"""Between two tries to have a session back: without its lock a worker claims nothing."""
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +110,7 @@ class Parts:
     def _notifier(self, driver: Driver) -> Notifier:
         heard = [topic for item in self.companions for topic in item.topics().items()]
         topics = (TOPIC_INSERT, TOPIC_CONTROL, TOPIC_LEADERSHIP, *(topic for topic, _ in heard))
-        notifier = Notifier(driver, tuple(dict.fromkeys(topics)))
+        notifier = Notifier(driver, tuple(dict.fromkeys(topics)), longest_pause=LOCK_PAUSE_SECONDS)
         for topic, callback in heard:
             notifier.subscribe(topic, callback)
         notifier.subscribe(TOPIC_INSERT, self._inserted)

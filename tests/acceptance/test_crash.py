@@ -16,7 +16,7 @@ from tests.interop.peers import Peer, Site, wait_for
 from tests.runtime.stored import read
 
 JOBS = 50
-WITHIN = 60.0
+WITHIN = 30.0
 """Seconds; some 17 are what a dead worker costs, the rest is for a machine that has other things to do."""
 RESTARTED_JOBS = 100
 LOCK_SESSION = """

@@ -11,7 +11,7 @@ from tests.acceptance.commands import worker as celery_worker
 from tests.interop.peers import Peer, Site, wait_for
 
 JOBS = 50
-WITHIN = 60.0
+WITHIN = 30.0
 HORIZON = 6
 STUCK_ROW = """
 INSERT INTO river_job (kind, queue, args, state, attempt, attempted_at, attempted_by, max_attempts)

@@ -8,7 +8,9 @@ import pytest
 from river_core import Client
 from river_core.db.statement import Dialect, Statement
 from river_core.drivers.base import Driver
+from river_core.errors import OperationalError
 from river_core.worker import attendant
+from river_core.worker.parts import LOCK_PAUSE_SECONDS
 from river_core.worker.worker import Worker
 from tests.runtime.workers import Gate, insert, next_event, registry, row, running, wait_for
 
@@ -71,6 +73,39 @@ def test_what_was_missed_is_looked_up(
         client.queue_resume("mail")
         assert next_event(events).kind == "queue_resumed"
     assert row(driver, missed[0]).attempt == 1
+
+
+def test_a_worker_asks_each_second_whether_the_database_is_back(
+    driver: Driver, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It claims nothing without its lock: a long outage must not be followed by a long pause of its own."""
+    away = 4
+    pauses: list[float] = []
+    with running(driver, registry(quick=lambda job: None)) as worker:
+        assert worker._parts is not None
+        notifier = worker._parts.notifier
+        assert notifier is not None
+        reconnect, wait = notifier._connect, notifier.wait
+
+        def connect_later() -> None:
+            if len(pauses) <= away:
+                raise OperationalError("the database is away")
+            reconnect()
+
+        def noted(seconds: float) -> bool:
+            if notifier._listener is None:
+                pauses.append(seconds)
+            return wait(seconds)
+
+        monkeypatch.setattr(notifier, "_connect", connect_later)
+        monkeypatch.setattr(notifier, "wait", noted)
+        lose_connection(worker, database_url)
+        wait_for(lambda: len(pauses) > away and listener_of(worker) is not None, "the new listener")
+        events = worker.events.subscribe()
+        insert(driver, "quick")
+        assert next_event(events).kind == "job_completed"
+    assert len(pauses) == away + 1
+    assert all(seconds <= LOCK_PAUSE_SECONDS for seconds in pauses), pauses
 
 
 def cancelled(worker: Worker, job_id: int) -> bool:
