@@ -105,6 +105,7 @@ def test_an_id_is_revoked_before_anybody_sends_it(app: Celery, working: Working,
         first = app.tasks["note"].apply_async((1,), task_id="early")
         assert revoked(first)
         app.control.revoke("while-up")
+        wait_for(lambda: "while-up" in asked(app).revoked().popitem()[1], "the worker to hear of it")
         assert revoked(app.tasks["note"].apply_async((2,), task_id="while-up"))
         assert set(asked(app).revoked().popitem()[1]) == {"early", "earlier", "while-up"}
     assert ran == []
