@@ -120,6 +120,8 @@ class ResultWaiter:
                 self._thread.start()
         if any(watch.dirty for watch in watches):
             self._woken.set()
+            if (notifier := self._notifier) is not None:
+                notifier.keep_listening()  # nobody may wait in a thread of one's own
 
     def look_again(self, watches: Collection[Watch]) -> None:
         """Look at these now."""
@@ -139,6 +141,8 @@ class ResultWaiter:
         notifier, is_alone = self._notifier, len(self._watches) <= len(watches)
         if event.is_set() or (notifier is not None and is_alone and notifier.hear(until, event)):
             return
+        if notifier is not None and not event.is_set():
+            notifier.keep_listening()  # who listened last may have begun to wait here, too
         event.wait(None if until == math.inf else max(until - time.monotonic(), 0.0))
 
     def unwatch(self, watches: Iterable[Watch]) -> None:

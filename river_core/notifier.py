@@ -107,33 +107,38 @@ class Notifier(Service):
         elsewhere calls `interrupt` after that.
         """
         listener = self._listener
-        if listener is None or self._guest is not None or not self._take_turn(listener):
+        if listener is None or self._guest is not None:
             return False
         try:
-            while not (awaited.is_set() or self.stopping) and (left := until - time.monotonic()) > 0:
+            if self._becomes_guest():
+                self._listen_as_guest(listener, until, awaited)
+        except DatabaseError:
+            self.listen_again()  # the own thread will see it too, and connect anew
+        finally:  # also where an exception was raised in this thread from outside, wherever it was just then
+            if self._guest == threading.get_ident():
+                self._guest = None
+        return awaited.is_set()
+
+    def _becomes_guest(self) -> bool:
+        with self._lock:
+            if self._guest is not None:
+                return False
+            self._guest = threading.get_ident()
+            return True
+
+    def _listen_as_guest(self, listener: Listener, until: float, awaited: threading.Event) -> None:
+        if (
+            self._hearing.locked()
+        ):  # else the own thread rests, or sees before it listens that there is a guest
+            listener.wake()
+        with self._hearing:
+            while listener is self._listener and not (awaited.is_set() or self.stopping):
+                left = until - time.monotonic()
+                if left <= 0:
+                    break
                 for notification in listener.wait(min(left, PING_SECONDS)):
                     self._deliver(notification)
             self._lent_at = time.monotonic()
-        except DatabaseError:
-            self.listen_again()  # the own thread will see it too, and connect anew
-        finally:
-            self._guest = None
-            self._hearing.release()
-        return awaited.is_set()
-
-    def _take_turn(self, listener: Listener) -> bool:
-        """Let the own thread leave the connection to this one; return whether it is ours now."""
-        self._lent_at = time.monotonic()
-        if not self._hearing.acquire(blocking=False):
-            listener.wake()
-            if not self._hearing.acquire(timeout=LENT_SECONDS):
-                return False
-        self._guest = threading.get_ident()
-        if listener is self._listener:
-            return True
-        self._guest = None
-        self._hearing.release()
-        return False
 
     @property
     def has_guest(self) -> bool:
@@ -150,6 +155,11 @@ class Notifier(Service):
         """Let the own thread listen at once: others than the guest who leaves wait as well."""
         self._lent_at = -math.inf
         super().wake()
+
+    def keep_listening(self) -> None:
+        """Let the own thread listen if nobody else does: the caller waits without being a guest."""
+        if self._guest is None and self._lent_at != -math.inf:
+            self.listen_again()
 
     def run(self) -> None:
         """Listen until asked to stop, reconnecting with back-off."""
@@ -180,12 +190,14 @@ class Notifier(Service):
 
     def _listen_or_rest(self, listener: Listener, seconds: float) -> None:
         """Listen for up to `seconds`, or leave that to a guest."""
-        if self._guest is not None or time.monotonic() - self._lent_at < LENT_SECONDS:
-            self.wait(min(seconds, LENT_SECONDS))
+        rest = LENT_SECONDS if self._guest is not None else self._lent_at + LENT_SECONDS - time.monotonic()
+        if rest > 0:
+            self.wait(min(seconds, rest))
             return
         with self._hearing:
-            for notification in listener.wait(seconds):
-                self._deliver(notification)
+            if self._guest is None:
+                for notification in listener.wait(seconds):
+                    self._deliver(notification)
 
     def _prove(self, listener: Listener) -> None:
         for callback in self.on_idle:

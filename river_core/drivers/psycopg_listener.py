@@ -65,6 +65,9 @@ class PsycopgListener:
                 return list(cursor.fetchall()) if cursor.description else []
         except (psycopg.Error, UnicodeError) as error:
             raise wrapped(error) from error
+        finally:
+            if self._waiting:  # taken from the socket at which another thread may wait for them
+                self.wake()
 
     def wait(self, timeout: float) -> list[Notification]:
         """Return what arrived, or an empty list after `timeout` seconds or a wake-up."""

@@ -28,6 +28,8 @@ from river_core.worker.slots import ThreadSlots
 
 MAX_WORKERS = 10_000
 MIN_SECONDS = 0.001
+SHORT_REST_SECONDS = 0.01
+"""For a shorter cool-down nobody else need begin to listen."""
 
 logger = logging.getLogger(__name__)
 
@@ -143,13 +145,20 @@ class Producer(Service):
     def run_once(self) -> float | None:
         """Claim once; return the seconds until the next poll or due job."""
         rest = self._next_fetch - time.monotonic()
-        if rest > 0 and self.pause(rest):
+        if rest > 0 and self._keep_cooldown(rest):
             return 0
         if self.paused or not self._may_claim() or self._kinds == ():
             return self._poll_seconds()
         self._wants_slots = True
         places = self.slots.reserve()
         return self._claim(places) if places.total else self._poll_seconds()
+
+    def _keep_cooldown(self, seconds: float) -> bool:
+        """Wait, while others may need what this thread would hear; return whether to stop."""
+        notifier = self._notifier() if seconds > SHORT_REST_SECONDS else None
+        if notifier is not None:
+            notifier.keep_listening()
+        return self.pause(seconds)
 
     def _claim(self, places: Reservation) -> float:
         """Fetch for the places: every other time, if jobs may wait at all, for them too.

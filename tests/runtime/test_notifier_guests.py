@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from river_core.db.notifications import TOPIC_INSERT
-from river_core.drivers.base import Driver
+import pytest
+
+from river_core.db.notifications import TOPIC_INSERT, notify_many
+from river_core.drivers.base import Driver, Listener, Notification
+from river_core.drivers.psycopg import PsycopgDriver
+from river_core.errors import DatabaseError
 from river_core.notifier import Notifier, notify
 from tests.runtime.workers import DEADLINE, wait_for
 
@@ -90,3 +94,97 @@ def test_a_stop_sends_a_guest_away(driver: Driver) -> None:
     guest.join(DEADLINE)
     assert results == [False]
     assert not notifier.hear(far(), threading.Event())
+
+
+def test_a_guest_who_waits_for_the_connection_is_one_already(driver: Driver) -> None:
+    """Of two that come at once, while a subscriber is still told, the second is sent away and not held up."""
+    event, told, goes_on = threading.Event(), threading.Event(), threading.Event()
+    results: list[bool] = []
+    with listening(driver, event) as (notifier, _):
+
+        def tarry(payload: dict[str, object]) -> None:
+            told.set()
+            assert goes_on.wait(DEADLINE)
+
+        notifier.subscribe(TOPIC_INSERT, tarry)
+        notify(driver, TOPIC_INSERT, [{"queue": 0}])
+        assert told.wait(DEADLINE)
+        event.clear()
+        guest = threading.Thread(target=lambda: results.append(notifier.hear(far(), event)))
+        guest.start()
+        wait_for(lambda: notifier.has_guest, "the guest")
+        assert not notifier.hear(far(), threading.Event())
+        goes_on.set()
+        notify(driver, TOPIC_INSERT, [{"queue": 1}])
+        guest.join(DEADLINE)
+        assert results == [True]
+
+
+def test_an_exception_from_outside_leaves_no_guest(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Ctrl-C or a time limit raises it anywhere; the own thread listens again, and can be stopped."""
+    event = threading.Event()
+    with listening(driver, event) as (notifier, heard):
+        with monkeypatch.context() as patched:
+            patched.setattr("river_core.notifier.threading.get_ident", _once_interrupted())
+            with pytest.raises(KeyboardInterrupt):
+                notifier.hear(far(), event)
+        notify(driver, TOPIC_INSERT, [{"queue": 0}])
+        assert event.wait(DEADLINE)
+        assert heard == [("river-notifier", 0)]
+
+
+def _once_interrupted() -> Callable[[], int]:
+    plain, here, raised = threading.get_ident, threading.get_ident(), []
+
+    def get_ident() -> int:
+        if not raised and plain() == here:
+            raised.append(True)
+            raise KeyboardInterrupt
+        return plain()
+
+    return get_ident
+
+
+def test_a_guest_leaves_a_connection_that_is_given_up(driver: Driver) -> None:
+    """Also one that works, and whose proof failed: then it is replaced."""
+    event, results = threading.Event(), []
+    with listening(driver, event) as (notifier, _):
+        failures = [DatabaseError("the proof has failed")]
+
+        def prove(listener: Listener) -> None:
+            if failures:
+                raise failures.pop()
+
+        notifier.on_idle.append(prove)
+        guest = threading.Thread(target=lambda: results.append(notifier.hear(far(), event)))
+        guest.start()
+        wait_for(lambda: notifier.has_guest, "the guest")
+        notifier.wake()
+        guest.join(DEADLINE)
+        assert results == [False]
+        notify_until(driver, event)
+
+
+def notify_until(driver: Driver, event: threading.Event) -> None:
+    """Send until it is heard: who connects anew has missed what was sent before."""
+
+    def is_heard() -> bool:
+        notify(driver, TOPIC_INSERT, [{"queue": 1}])
+        return event.wait(0.05)
+
+    wait_for(is_heard, "the new connection")
+
+
+def test_a_statement_of_another_thread_keeps_nothing_from_a_guest(postgres_driver: PsycopgDriver) -> None:
+    """What its answer brings is gone from the socket before the guest has looked."""
+    listener = postgres_driver.listen((TOPIC_INSERT,))
+    try:
+        listener._selector.unregister(listener._raw.fileno())  # as when it has nothing to read any more
+        heard: list[Notification] = []
+        guest = threading.Thread(target=lambda: heard.extend(listener.wait(DEADLINE)))
+        guest.start()
+        listener.fetch(notify_many(postgres_driver.sql, TOPIC_INSERT, ['{"queue":0}']))
+        guest.join(DEADLINE)
+        assert [notification.topic for notification in heard] == [TOPIC_INSERT]
+    finally:
+        listener.close()
