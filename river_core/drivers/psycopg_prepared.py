@@ -15,13 +15,15 @@ import psycopg
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
 from psycopg.generators import execute
-from psycopg.pq import ExecStatus
+from psycopg.pq import ExecStatus, TransactionStatus
 
 from river_core.db.statement import Statement, as_numbered, parameter_names
 from river_core.drivers.base import Row
 
 THRESHOLD = 5
 """Runs by a cursor before a statement is prepared, as in psycopg: most sessions run most of them once."""
+OVER = (psycopg.errors.FeatureNotSupported, psycopg.errors.InvalidSqlStatementName)
+"""What says that a column has another type by now ("cached plan must not change result type"), or DISCARD ALL."""
 MOST = 100
 """Statements that a session prepares; what comes later goes by a cursor."""
 
@@ -56,7 +58,20 @@ class PreparedStatements:
         self._names.clear()
 
     def fetch(self, statement: Statement) -> list[Row]:
-        """Run a statement and return its rows; raises psycopg's errors."""
+        """Run a statement and return its rows; raises psycopg's errors.
+
+        What others have done to the tables or the session can end what is prepared, for good: then all is
+        prepared anew. Inside a transaction, which is lost, from the next one on.
+        """
+        try:
+            return self._fetch(statement)
+        except OVER:
+            self.forget()
+            if self._pgconn.transaction_status != TransactionStatus.IDLE:
+                raise
+        return self._fetch(statement)
+
+    def _fetch(self, statement: Statement) -> list[Row]:
         values = [statement.parameters[name] for name in parameter_names(statement.sql)]
         adapt = self._transformer
         sent = adapt.dump_sequence(values, [PyFormat.AUTO] * len(values))

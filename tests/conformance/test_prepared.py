@@ -15,7 +15,7 @@ import pytest
 from river_core.db.statement import Statement
 from river_core.drivers.psycopg import OwnConnection, PsycopgDriver
 from river_core.drivers.psycopg_prepared import MOST, THRESHOLD
-from river_core.errors import RejectedValueError
+from river_core.errors import DatabaseError, RejectedValueError
 from tests.conformance.raw_connections import fetch
 
 STATEMENTS = "SELECT statement FROM pg_prepared_statements"
@@ -103,6 +103,23 @@ def test_a_change_of_tables_is_survived(connection: OwnConnection, in_transactio
         with connection.transaction():
             assert connection.fetch(EVERY_TYPE)[0][0] == "é%@b"
     assert connection.fetch(EVERY_TYPE)[0][0] == "é%@b"
+
+
+@pytest.mark.parametrize("in_transaction", [False, True])
+@pytest.mark.parametrize("change", ["ALTER TABLE changing ADD more integer", "DISCARD ALL"])
+def test_what_others_do_to_the_prepared_is_survived(
+    connection: OwnConnection, postgres_driver: PsycopgDriver, change: str, in_transaction: bool
+) -> None:
+    """A type that is made anew, by a restored dump say, or an emptied session; a transaction is lost by it."""
+    fetch(postgres_driver, "CREATE TABLE IF NOT EXISTS changing (id integer)")
+    statement = Statement("changing", "SELECT * FROM changing", {})
+    often(connection, statement)
+    connection.raw.execute(change.encode(), prepare=False)
+    if in_transaction:
+        with pytest.raises(DatabaseError, match="cached plan|does not exist"), connection.transaction():
+            connection.fetch(statement)
+    assert often(connection, statement) == [[]] * (THRESHOLD + 2)
+    fetch(postgres_driver, "DROP TABLE changing")
 
 
 def test_so_many_are_prepared_and_no_more(connection: OwnConnection) -> None:
