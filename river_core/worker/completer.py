@@ -90,7 +90,8 @@ class Completer(Service):
             self._tell_all(batch, self._writer.write(batch))
         except Exception as error:  # noqa: BLE001 - the completer's thread says what is wrong
             logger.debug("the outcome of job %d is written later: %s", batch[0].row.id, error)
-            self.put(batch[0])
+            self._waiting.extendleft(batch)  # not `put`, which waits for room while none is made
+            self.wake()
         finally:
             self._writing = []
             self._turn.release()

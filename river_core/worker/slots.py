@@ -177,10 +177,12 @@ class ThreadSlots(Places):
         if receipt is not None:
             completion = replace(completion, receipt=receipt)
         is_mine = self._ends.put(completion, self._is_alone)
-        if receipt is None:
-            self._leave(running)
-        if is_mine:
-            self._ends.write_turn()
+        try:
+            if receipt is None:
+                self._leave(running)
+        finally:  # nobody else can write before this has been
+            if is_mine:
+                self._ends.write_turn()
         if receipt is not None:
             call_after_write(job, receipt.wait())
             self._leave(running)

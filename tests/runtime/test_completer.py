@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,14 +21,18 @@ from river_core.errors import OperationalError
 from river_core.insert import InsertParams
 from river_core.inserting import InsertNotifyLimiter, insert_many
 from river_core.job import JobRow, JobState
+from river_core.job_handle import Inserter, Job
 from river_core.outcome import Completed, FollowUp, set_completed, set_error, set_interrupted
 from river_core.retry import DefaultRetryPolicy
 from river_core.task import Registry
 from river_core.worker.completer import Completer
 from river_core.worker.completion import Completion
+from river_core.worker.event_loop import EventLoop
 from river_core.worker.events import EventKind
 from river_core.worker.executor import Executor
 from river_core.worker.outcome_writer import OutcomeWriter
+from river_core.worker.running_job import RunningJob
+from river_core.worker.slots import ThreadSlots
 from tests.runtime.workers import row, wait_for
 
 CLIENT = "completer_test"
@@ -372,6 +377,43 @@ def test_what_cannot_be_written_where_it_came_is_written_by_the_completer(driver
         wait_for(lambda: completer.take_turn(done(second, broken=float("nan"))), "the next turn")
         completer.write_turn()
         wait_for(lambda: row(driver, second.id).state is not JobState.RUNNING, "the failure")
+
+
+def test_who_gives_an_outcome_back_waits_for_no_room(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The completer's thread, which makes room, waits for the turn."""
+    monkeypatch.setattr("river_core.worker.completer.HOLD_ABOVE", 0)
+    watched = Watched(driver)
+    [job] = claimed(driver, 1)
+    with completing(cast(Driver, watched), []) as completer:
+        wait_for(lambda: completer.take_turn(done(job)), "a completer that has nothing to do")
+        watched.failures = 1
+        threading.Thread(target=completer.write_turn, daemon=True).start()
+        wait_for(lambda: row(driver, job.id).state is JobState.COMPLETED, "the second try")
+
+
+def test_a_turn_is_used_whatever_leaving_a_slot_brings(driver: Driver) -> None:
+    """Nobody else could write any more."""
+    [job] = claimed(driver, 1)
+    written: list[bool] = []
+
+    class AllTurns:
+        def take_turn(self, completion: Completion) -> bool:
+            return True
+
+        def write_turn(self) -> None:
+            written.append(True)
+
+    def freed() -> None:
+        raise LookupError("nobody to tell")
+
+    executor, loop = Executor(Registry(), DefaultRetryPolicy(), SystemClock(), None), EventLoop()
+    nobody = cast(Inserter, None)
+    slots = ThreadSlots("s", 1, executor, nobody, lambda completion: None, freed, loop, turns=AllTurns())
+    running = RunningJob(Job(job, nobody), loop)
+    slots._running[job.id] = running
+    with pytest.raises(LookupError):
+        slots._write_and_leave(running, done(job))
+    assert written == [True]
 
 
 def test_completing_one_row_needs_no_plan_of_its_own(postgres_driver: Driver) -> None:
