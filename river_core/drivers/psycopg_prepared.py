@@ -23,7 +23,7 @@ from river_core.drivers.base import Row
 THRESHOLD = 5
 """Runs by a cursor before a statement is prepared, as in psycopg: most sessions run most of them once."""
 OVER = (psycopg.errors.FeatureNotSupported, psycopg.errors.InvalidSqlStatementName)
-"""What says that a column has another type by now ("cached plan must not change result type"), or DISCARD ALL."""
+"""For a column of another type by now ("cached plan must not change result type"), and after DISCARD ALL."""
 MOST = 100
 """Statements that a session prepares; what comes later goes by a cursor."""
 

@@ -110,13 +110,13 @@ def test_a_change_of_tables_is_survived(connection: OwnConnection, in_transactio
 def test_what_others_do_to_the_prepared_is_survived(
     connection: OwnConnection, postgres_driver: PsycopgDriver, change: str, in_transaction: bool
 ) -> None:
-    """A type that is made anew, by a restored dump say, or an emptied session; a transaction is lost by it."""
+    """A type that is made anew, as by a restored dump, or an emptied session; a transaction is lost by it."""
     fetch(postgres_driver, "CREATE TABLE IF NOT EXISTS changing (id integer)")
     statement = Statement("changing", "SELECT * FROM changing", {})
     often(connection, statement)
     connection.raw.execute(change.encode(), prepare=False)
     if in_transaction:
-        with pytest.raises(DatabaseError, match="cached plan|does not exist"), connection.transaction():
+        with pytest.raises(DatabaseError, match=r"cached plan|does not exist"), connection.transaction():
             connection.fetch(statement)
     assert often(connection, statement) == [[]] * (THRESHOLD + 2)
     fetch(postgres_driver, "DROP TABLE changing")
