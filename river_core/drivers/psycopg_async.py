@@ -19,6 +19,7 @@ from river_core.drivers.learned import LearnedSql
 from river_core.drivers.psycopg_adopted import UtcLoader, check_usable, is_same_address
 from river_core.drivers.psycopg_conninfo import complete_conninfo, other_database
 from river_core.drivers.psycopg_errors import READ_ONLY, query, wrapped
+from river_core.drivers.psycopg_prepared import OVER
 from river_core.drivers.psycopg_session import (
     OwnAwaitedSession,
     run_awaited_again,
@@ -60,12 +61,24 @@ class OwnAwaitedConnection:
 
     async def _fetch(self, statement: Statement) -> list[Row]:
         try:
-            if statement.data is not None:
-                return await _copy_in(self.raw.cursor(), statement.sql, statement.data)
-            cursor = await self.raw.execute(query(statement.sql), statement.parameters)
-            return list(await cursor.fetchall()) if cursor.description else []
+            return await self._run(statement)
         except (psycopg.Error, UnicodeError) as error:
             raise wrapped(error, self.raw) from error
+
+    async def _run(self, statement: Statement) -> list[Row]:
+        if statement.data is not None:
+            return await _copy_in(self.raw.cursor(), statement.sql, statement.data)
+        try:
+            return await self._execute(statement)
+        except OVER:
+            if self.raw.pgconn.transaction_status != TransactionStatus.IDLE:
+                raise  # the rollback makes psycopg forget what it has prepared
+            await self.raw.execute(b"DEALLOCATE ALL", prepare=False)  # and so does this
+        return await self._execute(statement)
+
+    async def _execute(self, statement: Statement) -> list[Row]:
+        cursor = await self.raw.execute(query(statement.sql), statement.parameters)
+        return list(await cursor.fetchall()) if cursor.description else []
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from river_core.db.statement import Statement
 from river_core.drivers.psycopg import OwnConnection, PsycopgDriver
+from river_core.drivers.psycopg_async import PsycopgAsyncDriver
 from river_core.drivers.psycopg_prepared import MOST, THRESHOLD
 from river_core.errors import DatabaseError, RejectedValueError
 from tests.conformance.raw_connections import fetch
@@ -119,6 +121,32 @@ def test_what_others_do_to_the_prepared_is_survived(
         with pytest.raises(DatabaseError, match=r"cached plan|does not exist"), connection.transaction():
             connection.fetch(statement)
     assert often(connection, statement) == [[]] * (THRESHOLD + 2)
+    fetch(postgres_driver, "DROP TABLE changing")
+
+
+@pytest.mark.parametrize("in_transaction", [False, True])
+def test_coroutines_survive_that_too(
+    postgres_driver: PsycopgDriver, postgres_url: str, in_transaction: bool
+) -> None:
+    """There psycopg prepares."""
+    fetch(postgres_driver, "CREATE TABLE IF NOT EXISTS changing (id integer)")
+    statement = Statement("changing", "SELECT * FROM changing", {})
+
+    async def run() -> None:
+        driver = PsycopgAsyncDriver(postgres_url)
+        async with driver.connect() as connection:
+            for _ in range(THRESHOLD + 2):
+                await connection.fetch(statement)
+            fetch(postgres_driver, "ALTER TABLE changing ADD more integer")
+            if in_transaction:
+                with pytest.raises(DatabaseError, match="cached plan"):
+                    async with connection.transaction():
+                        await connection.fetch(statement)
+            for _ in range(THRESHOLD + 2):
+                assert await connection.fetch(statement) == []
+        await driver.close()
+
+    asyncio.run(run())
     fetch(postgres_driver, "DROP TABLE changing")
 
 
