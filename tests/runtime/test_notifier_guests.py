@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import pytest
 
@@ -13,7 +14,11 @@ from river_core.db.notifications import TOPIC_INSERT, notify_many
 from river_core.drivers.base import Driver, Listener, Notification
 from river_core.drivers.psycopg import PsycopgDriver
 from river_core.errors import DatabaseError
+from river_core.job import JobRow
 from river_core.notifier import Notifier, notify
+from river_core.worker.ahead import Reservation
+from river_core.worker.producer import Pacing, Producer
+from river_core.worker.slots import ThreadSlots
 from tests.runtime.workers import DEADLINE, wait_for
 
 Heard = list[tuple[str, object]]
@@ -173,6 +178,31 @@ def notify_until(driver: Driver, event: threading.Event) -> None:
         return event.wait(0.05)
 
     wait_for(is_heard, "the new connection")
+
+
+def test_a_producer_in_its_cooldown_lets_others_hear(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have listened for the other queues, and listens to nothing then."""
+    told: list[str] = []
+
+    class Told:
+        def keep_listening(self) -> None:
+            told.append("listen")
+
+    class NoPlaces:
+        def reserve(self) -> Reservation:
+            return Reservation(1, 0)
+
+        def submit(self, rows: list[JobRow], reserved: int) -> None:
+            told.append("claimed")
+
+    pacing, slots = Pacing(DEADLINE, DEADLINE), cast(ThreadSlots, NoPlaces())
+    producer = Producer(
+        driver, "c", "default", slots, pacing, None, lambda: True, notifier=lambda: cast(Notifier, Told())
+    )
+    monkeypatch.setattr(producer, "pause", lambda seconds: told.append("rested"))
+    producer.run_once()
+    producer.run_once()
+    assert told == ["claimed", "listen", "rested", "claimed"]
 
 
 def test_a_statement_of_another_thread_keeps_nothing_from_a_guest(postgres_driver: PsycopgDriver) -> None:
