@@ -8,7 +8,7 @@ a test that Celery itself passes did not pass here, or did not run, and neither 
 harness's profile has a reason for it; and when the installed Celery was used instead of its replacement.
 
 Some of Celery's integration tests race with their own worker, which shows on a machine that is busy. One that
-fails without a reason runs once more, by itself, and it is said that it had to.
+fails without a reason runs once more, alone, and it is said that it had to.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -110,9 +112,9 @@ def _download(directory: Path) -> None:
 
 
 @contextmanager
-def _servers() -> Iterator[dict[str, str]]:
-    """Give the variables that name a migrated database and a Redis, both of our own, to the harness."""
-    with find_postgres() as server, session_database(server.url) as database, own_redis() as scratch:
+def _servers(postgres: str) -> Iterator[dict[str, str]]:
+    """Give the variables that name a migrated database and a Redis, both of one run's own, to the harness."""
+    with session_database(postgres) as database, own_redis() as scratch:
         with closing(PsycopgDriver(database.url)) as driver:
             migrate(driver)
         address = redis.connection.parse_url(scratch)
@@ -154,16 +156,19 @@ def main() -> int:
     leaks: list[str] = []
     wanted = [test for test in passed_by_celery() if any(part.holds(test) for part in PARTS)]
     reasons = known_reasons()
-    with _servers() as variables, tempfile.TemporaryDirectory() as directory:
+    source()
+    with find_postgres() as server, ThreadPoolExecutor() as pool, tempfile.TemporaryDirectory() as directory:
 
         def run(part: Part) -> dict[str, str]:
-            found, leaked = _run(part, variables, Path(directory) / "report.json")
+            with _servers(server.url) as variables:
+                found, leaked = _run(part, variables, Path(directory) / f"{threading.get_ident()}.json")
             leaks.extend(leaked)
             return found
 
-        results: dict[str, str] = {}
-        for part in PARTS:
-            results |= run(part)
+        unit, *integration = PARTS
+        results = run(unit)
+        for found in pool.map(run, integration):  # side by side: they wait more than they work
+            results |= found
         results |= _run_again(unexplained(wanted, results, reasons), run)
     bad = unexplained(wanted, results, reasons)
     for test, outcome in bad.items():
