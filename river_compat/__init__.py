@@ -1,4 +1,4 @@
-"""Celery's and RQ's APIs on top of `river_core`: `river_compat.celery` and `river_compat.rq`."""
+"""Celery's API on top of `river_core`: `river_compat.celery`."""
 
 __all__ = ["install_as"]
 

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import click
 
-from river_core.errors import ConfigurationError, NotFoundError, RiverError, ValidationError
+from river_core.errors import ConfigurationError, NotFoundError, ValidationError
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def exit_code(error: BaseException) -> Exit:
     return Exit.FAILED
 
 
-def report(error: RiverError) -> Exit:
+def report(error: Exception) -> Exit:
     """Write one line to standard error and return the exit code; `-v` logs the traceback as well."""
     logger.debug("the command failed", exc_info=error)
     line = " ".join(str(error).split())

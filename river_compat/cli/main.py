@@ -113,11 +113,17 @@ def run(group: click.Group, arguments: Sequence[str] | None, name: str, app: Any
     except click.Abort:
         click.echo("aborted", err=True)
         return Exit.FAILED
-    except RiverError as error:
+    except _reported() as error:
         return report(error)
     except BrokenPipeError:
         return _close_stdout()
     return result if isinstance(result, int) else Exit.OK
+
+
+def _reported() -> tuple[type[Exception], ...]:
+    """Return our errors, and what the parts with Celery's API raise while the database is away."""
+    kombu = sys.modules.get("kombu.exceptions")  # not imported for this: `--help` is quick
+    return (RiverError,) if kombu is None else (RiverError, kombu.OperationalError)
 
 
 def _close_stdout() -> int:

@@ -150,7 +150,7 @@ def worker(
         prepare_child, hostname=life.hostname, level_name=loglevel, logfile=logfile, log_format=log_format
     )
     try:
-        app.config_from_cmdline(settings, namespace="worker")
+        configure_by_command_line(app, settings)
         built = build_worker(app, WorkerOptions(hostname=name, **options), imported, in_child)
     except ImproperlyConfigured as error:
         raise click.UsageError(str(error)) from error
@@ -169,6 +169,14 @@ def worker(
                 )
         finally:
             app.close()
+
+
+def configure_by_command_line(app: Celery, settings: tuple[str, ...]) -> None:
+    """Set what `key=value` behind the options gives; raises UsageError where that is refused."""
+    try:
+        app.config_from_cmdline(settings, namespace="worker")
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def get_ready(app: Celery, built: Worker, purge: bool, shows_banner: bool, terminal: TextIO) -> None:

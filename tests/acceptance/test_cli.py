@@ -78,6 +78,32 @@ def test_errors_are_one_readable_line(
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        ("status",),
+        ("inspect", "ping"),
+        ("control", "shutdown"),
+        ("call", "shop.add"),
+        ("result", "some-id"),
+        ("purge", "-f"),
+    ],
+    ids=" ".join,
+)
+def test_a_database_that_is_away_is_one_line_from_each_command(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Celery's API raises kombu's error there; whoever asks by a command gets no traceback."""
+    (tmp_path / "shop.py").write_text('from river_compat.celery import Celery\napp = Celery("shop")\n')
+    ran = run(
+        "-A", "shop", *arguments, cwd=tmp_path, env={"RIVER_DATABASE_URL": "postgresql://127.0.0.1:1/x"}
+    )
+    assert ran.code == 1
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("river-compat: ")
+    assert "127.0.0.1" in line
+
+
+@pytest.mark.parametrize(
     "name",
     ["flower", "events", "multi"],
 )

@@ -246,6 +246,16 @@ def test_a_worker_that_cannot_start_ends_with_1(tmp_path: Path, url: str, text: 
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.parametrize("setting", ["worker.concurency=4", "worker.concurrency=many"])
+def test_a_setting_that_is_refused_is_a_wrong_call(tmp_path: Path, setting: str) -> None:
+    """A misspelt name, or a value of another type, behind the options: named, without a traceback."""
+    (tmp_path / "tasks.py").write_text(TASKS)
+    ran = run("-A", "tasks", "worker", setting, cwd=tmp_path)
+    assert ran.code == 2
+    assert repr(setting) in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
 def test_a_database_without_tables_is_named_without_its_password(tmp_path: Path, postgres_url: str) -> None:
     """Somebody who migrated another database sees which one the worker looks at."""
     (tmp_path / "tasks.py").write_text(TASKS)
