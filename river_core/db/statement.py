@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any
 
 from river_core.db.server import ANY_SERVER, Duplicates, Server
 from river_core.errors import ConfigurationError
@@ -55,7 +54,7 @@ class Statement:
     """What a COPY statement reads, as lines of COPY's text form."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sql:
     """The statements of one dialect for one schema.
 
@@ -68,8 +67,6 @@ class Sql:
     schema: str = ""
     server: Server = ANY_SERVER
     durable: bool = True
-    _made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What is made of these four when it is first asked for: the texts, and the same not durable."""
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError for a schema name that River's clients refuse."""
@@ -81,18 +78,16 @@ class Sql:
 
     def statement(self, name: str, /, **parameters: Parameter) -> Statement:
         """Return the named statement with its parameters; KeyError for a name that no file has."""
-        texts = self._made.get("texts")
-        if texts is None:
-            texts = self._made["texts"] = _texts(self.dialect, self.schema, self.server, self.durable)
-        return Statement(name, texts[name], parameters)
+        return Statement(name, self._own_texts[name], parameters)
 
-    @property
+    @cached_property
+    def _own_texts(self) -> Mapping[str, str]:
+        return _texts(self.dialect, self.schema, self.server, self.durable)
+
+    @cached_property
     def relaxed(self) -> Sql:
         """The same statements, not durable."""
-        relaxed: Sql | None = self._made.get("relaxed")
-        if relaxed is None:
-            relaxed = self._made["relaxed"] = replace(self, durable=False)
-        return relaxed
+        return replace(self, durable=False)
 
     @property
     def tells_by_nonce(self) -> bool:

@@ -29,14 +29,11 @@ def make_elector(
         before_start=before_start,
     )
 
-    def stop() -> None:
-        maintenance.stop()
-
     return Elector(
         context.driver,
         client_id,
         notifier,
         maintenance.start,
-        stop,
+        maintenance.stop,
         timing=config.internals.election_timing(),
     )

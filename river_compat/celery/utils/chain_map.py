@@ -6,7 +6,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from typing import Any, Self
 
 
-class Layers(MutableMapping[str, Any]):
+class IteratedMapping(MutableMapping[str, Any]):
+    """A mapping with Python 2's names for its iterators, which Celery's have."""
+
+    def iterkeys(self) -> Iterator[str]:
+        """Iterate over the keys."""
+        return iter(self)
+
+    def itervalues(self) -> Iterator[Any]:
+        """Iterate over the values."""
+        return (self[key] for key in self)
+
+    def iteritems(self) -> Iterator[tuple[str, Any]]:
+        """Iterate over keys and values."""
+        return ((key, self[key]) for key in self)
+
+
+class Layers(IteratedMapping):
     """What Celery's stacks of mappings have and others do not."""
 
     key_t: Any = None
@@ -26,18 +42,6 @@ class Layers(MutableMapping[str, Any]):
     def fromkeys(cls, iterable: Iterable[str], *args: Any) -> Self:
         """Return one with these keys and one value, by default None."""
         return cls(dict.fromkeys(iterable, *args))  # type: ignore[call-arg]  # every stack takes a mapping
-
-    def iterkeys(self) -> Iterator[str]:
-        """Iterate over the keys."""
-        return iter(self)
-
-    def itervalues(self) -> Iterator[Any]:
-        """Iterate over the values."""
-        return (self[key] for key in self)
-
-    def iteritems(self) -> Iterator[tuple[str, Any]]:
-        """Iterate over keys and values."""
-        return ((key, self[key]) for key in self)
 
 
 class ChainMap(Layers):

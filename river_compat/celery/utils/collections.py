@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from river_compat.celery.refused_names import lacking, refusing
-from river_compat.celery.utils.chain_map import ChainMap, PrefixedChainMap
+from river_compat.celery.utils.chain_map import ChainMap, IteratedMapping, PrefixedChainMap
 from river_compat.celery.ways_out import INTERNAL
 
 __all__ = [
@@ -55,7 +55,7 @@ class AttributeDict(dict[str, Any], AttributeDictMixin):
     """A dict whose keys are attributes too."""
 
 
-class DictAttribute(MutableMapping[str, Any]):
+class DictAttribute(IteratedMapping):
     """The attributes of an object as a mapping."""
 
     def __init__(self, obj: Any) -> None:
@@ -99,18 +99,6 @@ class DictAttribute(MutableMapping[str, Any]):
     def __len__(self) -> int:
         """Return how many names there are."""
         return len(dir(self.obj))
-
-    def iterkeys(self) -> Iterator[str]:
-        """Iterate over the names."""
-        return iter(self)
-
-    def itervalues(self) -> Iterator[Any]:
-        """Iterate over the values."""
-        return (self[name] for name in self)
-
-    def iteritems(self) -> Iterator[tuple[str, Any]]:
-        """Iterate over names and values."""
-        return ((name, self[name]) for name in self)
 
 
 class ConfigurationView(PrefixedChainMap, AttributeDictMixin):

@@ -4,6 +4,7 @@ A case gives the sources of modules; they make their application by `application
 `python -m celery ...` there. Each project has a queue of its own, and leaves nothing running.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -134,6 +135,11 @@ class Process:
     def text(self):
         """What it has printed so far."""
         return self.log.read_text("utf-8", errors="replace")
+
+    def seen(self):
+        """Wait for a good end, and return the JSON that it has printed behind SEEN."""
+        assert self.wait() == 0, self.text()
+        return json.loads(self.text().split("SEEN ")[1].splitlines()[0])
 
     def wait_for(self, text):
         """Wait until it has printed a text."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from datetime import date
 from typing import Any
 
 from river_compat.celery import Celery
@@ -14,6 +16,20 @@ from river_core.task_rows import find_by_task_id, get_row
 from tests.runtime.workers import wait_for
 
 ALL = 100
+TASK_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+ARGUMENTS: list[Any] = [
+    "a",
+    'q"uo\\te',
+    "ä€😀",
+    "",
+    None,
+    1.5,
+    1e22,
+    [1, {"k": [2]}],
+    "x" * 3000,
+    date(2026, 1, 2),
+]
+"""Arguments whose texts a row may get wrong."""
 
 
 def rows_of(app: Celery, task_id: str) -> list[JobRow]:

@@ -1,6 +1,5 @@
 """What the environment says wins over the code, or stands in for it. Rows 1.15, 15.14."""
 
-import json
 import os
 
 from ..own import project
@@ -30,6 +29,4 @@ task_default_queue = "of the module"
 def observe():
     with project(own=OWN, celeryconfig=SETTINGS, other="task_default_queue = 'of another'\n") as own:
         env = {"CELERY_BROKER_URL": os.environ["PARITY_OWN_BROKER"], "OWN_MODULE": "other"}
-        run = own.start("-c", "import own", env={**env, "CELERY_CONFIG_MODULE": "celeryconfig"})
-        assert run.wait() == 0, run.text()
-        return json.loads(run.text().split("SEEN ")[1].splitlines()[0])
+        return own.start("-c", "import own", env={**env, "CELERY_CONFIG_MODULE": "celeryconfig"}).seen()

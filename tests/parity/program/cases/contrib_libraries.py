@@ -1,7 +1,5 @@
 """Libraries that hook into Celery: Sentry, and one that overrides `apply_async` and `__call__`. Row 22.8."""
 
-import json
-
 from ..own import project
 
 OWN = """
@@ -91,6 +89,4 @@ print("SEEN", json.dumps({**seen, "called": calls, "sent": sent, "sentry": event
 def observe():
     with project(own=OWN) as own:
         own.alias()
-        run = own.start("-c", "import own")
-        assert run.wait() == 0, run.text()
-        return json.loads(run.text().split("SEEN ")[1].splitlines()[0])
+        return own.start("-c", "import own").seen()

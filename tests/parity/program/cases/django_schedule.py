@@ -1,7 +1,5 @@
 """The scheduler of django-celery-beat: entries of its tables and of the settings, and edits. Row 18.5."""
 
-import json
-
 from ..own import project
 
 SETTINGS = """
@@ -82,6 +80,4 @@ print("SEEN", json.dumps({"before": before, "sent": sent, "runs": runs, "after":
 def observe():
     with project(conf=SETTINGS, own=APP) as own:
         own.alias()
-        run = own.start("own.py", env={"DJANGO_SETTINGS_MODULE": "conf"})
-        assert run.wait() == 0, run.text()
-        return json.loads(run.text().split("SEEN ")[1].splitlines()[0])
+        return own.start("own.py", env={"DJANGO_SETTINGS_MODULE": "conf"}).seen()

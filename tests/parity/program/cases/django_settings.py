@@ -1,7 +1,5 @@
 """Settings of Django: all of the namespace, the time zone, and nothing else. Row 18.4."""
 
-import json
-
 from ..own import project
 
 SETTINGS = """
@@ -64,6 +62,4 @@ print("SEEN", json.dumps({
 def observe():
     with project(conf=SETTINGS, own=APP) as own:
         own.alias()
-        run = own.start("own.py", env={"DJANGO_SETTINGS_MODULE": "conf"})
-        assert run.wait() == 0, run.text()
-        return json.loads(run.text().split("SEEN ")[1].splitlines()[0])
+        return own.start("own.py", env={"DJANGO_SETTINGS_MODULE": "conf"}).seen()

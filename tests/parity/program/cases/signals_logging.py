@@ -1,7 +1,5 @@
 """Logging is set up and told, unless somebody listens to `setup_logging`, who does it then. Row 13.14."""
 
-import json
-
 from ..own import project
 
 OWN = """
@@ -42,6 +40,4 @@ print("SEEN", json.dumps({
 def observe():
     with project(own=OWN) as own:
         runs = {name: own.start("own.py", name) for name in ("own", "celery")}
-        for run in runs.values():
-            assert run.wait() == 0, run.text()
-        return {name: json.loads(run.text().split("SEEN ")[1].splitlines()[0]) for name, run in runs.items()}
+        return {name: run.seen() for name, run in runs.items()}

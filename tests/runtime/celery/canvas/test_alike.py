@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,20 +14,7 @@ from river_compat.celery.canvas import alike, launching
 from river_core.client import Client
 from river_core.drivers.base import Driver
 from river_core.links import FEEDS, MEMBERS
-
-IDS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-ARGUMENTS: list[Any] = [
-    "a",
-    'q"uo\\te',
-    "ä€😀",
-    "",
-    None,
-    1.5,
-    1e22,
-    [1, {"k": [2]}],
-    "x" * 3000,
-    date(2026, 1, 2),
-]
+from tests.runtime.celery.rows import ARGUMENTS, TASK_ID
 
 
 def stored(driver: Driver, app: Celery) -> list[tuple[Any, ...]]:
@@ -43,7 +29,7 @@ def stored(driver: Driver, app: Celery) -> list[tuple[Any, ...]]:
     found = [
         (
             row.id - first,
-            IDS.sub(known, row.encoded_args),
+            TASK_ID.sub(known, row.encoded_args),
             _without_ids(row.encoded_metadata, first),
             (row.queue, row.state, row.priority, row.max_attempts, row.scheduled_at is None),
         )
